@@ -851,7 +851,7 @@ def words():
 MULTIPLIERS = (
     "septillion, octillion, googol, zillion, millions, trillions, billionth, millionth, tenth, ninths, quarters, halves, sixteenths, dozen, score, gross, "
     "Milliarden, Tausend, Dutzend, mille, milliers, millions de, milliards, miles de, millones, mil, mila, milioni, cientos, "
-    "ppm, ppb, permille, basis points, percent, bn, mn, k, million, thousand, hundred, squared, cubed, factorial, double, twice, fold, "
+    "ppm, ppb, permille, basis points, bn, mn, k, million, thousand, hundred, squared, cubed, factorial, double, twice, fold, "
     "pairs of socks, percent more, orders of magnitude, or more, or less, at most, exactly not, minus one, plus one, mod 3, base 8"
 ).split(", ")
 NEGATIONS = "wrong, false, incorrect, not, impossible, never, nope, no es, falsch, faux, nicht, isn't, is not the answer, is too small, is wrong, ruled out, excluded, invalid, rejected, unlikely".split(", ")

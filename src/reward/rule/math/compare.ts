@@ -1,116 +1,173 @@
-import { type Expression, lettersOf } from './expression.ts'
-import { parse } from './parse.ts'
-import type { Effort, Rational } from './rational.ts'
-import { unwrapped } from './text.ts'
-import { type Counted, counted, sameUnit } from './unit.ts'
-import { isZero, nearestDouble, neverEnds, ratio, sameValue, type Value, valueOf } from './value.ts'
+import { type Answer, spansOf, type Span } from './answer.ts'
+import { type Fraction, sameDecimal } from './field.ts'
+import type { Reading } from './parse.ts'
+import { rational, type Rational } from './rational.ts'
 
-/**
- * Where expressions with letters are compared: whole numbers for factorials and powers, of both signs and parities, and
- * fractions for roots.
- */
-const points: readonly Rational[] = [
-  [4n, 1n],
-  [7n, 1n],
-  [-3n, 1n],
-  [11n, 7n],
-  [-5n, 3n],
-  [9n, 1n],
-  [13n, 4n],
-  [-8n, 1n],
-  [2n, 5n],
-  [6n, 1n],
-].map(([num = 0n, den = 1n]) => ({ num, den }))
-/** Where several letters are natural numbers at once, for binomials and factorials of their differences. */
-const naturals = [12, 5, 9, 3, 8, 2, 11, 4, 7, 6].map(BigInt)
-/** Points at which both must have a value before anything is said. */
-const enough = 3
-
-/** Whether two expressions are one value wherever both have one, with one unit or with a unit left off. */
-export function sameNumber(gold: string, given: string, effort: Effort): boolean {
-  const [whole, other] = [counted(gold), counted(given)]
-  if (whole.unit === '' && other.unit === '') return sameExpression(gold, given, effort)
-  if (!sameUnit(whole.unit, other.unit) || !mayCount(whole) || !mayCount(other)) return false
-  if (!isBelowOne(whole, other, effort) && sameExpression(whole.body, other.body, effort)) return true
-  // Of 50% and 0.5 only one has the sign.
-  return whole.unit === '' || other.unit === '' ? sameExpression(gold, given, effort) : false
+/** Whether an answer means what gold means. What is left off (a name, a unit, a base) is gold's, and may be no other. */
+export function same(gold: Answer, given: Answer, by: Reading): boolean {
+  if (gold.kind === 'equation' || given.kind === 'equation') return sameEquation(gold, given, by)
+  if (gold.kind === 'list' || given.kind === 'list') return sameList(gold, given, by)
+  if (gold.kind === 'reals' || given.kind === 'reals') return sameReals(gold, given, by)
+  if (gold.kind === 'residue' || gold.kind === 'digits') return sameMarked(gold, given, by)
+  if (gold.kind === 'value') return given.kind === 'value' && sameCounted(gold, given, by)
+  if (gold.kind === 'union')
+    return given.kind === 'union' && inAnyOrder(gold.items, given.items, (a, b) => same(a, b, by))
+  if (gold.kind === 'tuple')
+    return given.kind === 'tuple' && gold.brackets === given.brackets && inOrder(gold.items, given.items, by)
+  if (gold.kind === 'infinity') return given.kind === 'infinity' && gold.sign === given.sign
+  if (gold.kind === 'text') return given.kind === 'text' && gold.text === given.text
+  if (gold.kind === 'relation') {
+    if (given.kind !== 'relation' || gold.sign !== given.sign) return false
+    return gold.sign === '!='
+      ? by.field.proportional(gold.difference, given.difference)
+      : positively(gold.difference, given.difference, by)
+  }
+  if (gold.kind === 'matrix') {
+    if (given.kind !== 'matrix' || gold.bars !== given.bars || gold.rows.length !== given.rows.length) return false
+    return gold.rows.every((row, i) => {
+      const other = given.rows[i] ?? []
+      return row.length === other.length && row.every((cell, k) => by.field.same(cell, other[k] ?? cell))
+    })
+  }
+  if (given.kind !== 'cases') return false
+  return inAnyOrder(gold.rows, given.rows, (a, b) => a.length === b.length && inOrder(a, b, by))
 }
 
-/** Whether one is a bare number below 1 and the other in percent: 0.25 and 1/4 are 25%, and so they are not 0.25%. */
-function isBelowOne(gold: Counted, given: Counted, effort: Effort): boolean {
+function inOrder(a: readonly Answer[], b: readonly Answer[], by: Reading): boolean {
+  return a.length === b.length && a.every((item, i) => sameItem(item, b[i] ?? item, by))
+}
+
+function inAnyOrder<T>(a: readonly T[], b: readonly T[], equal: (a: T, b: T) => boolean): boolean {
+  const left = [...b]
+  const isThere = (item: T) => {
+    const at = left.findIndex((one) => equal(item, one))
+    if (at >= 0) left.splice(at, 1)
+    return at >= 0
+  }
+  return a.length === b.length && a.every(isThere)
+}
+
+/** Two differences that are one but for a positive rational factor. */
+function positively(a: Fraction, b: Fraction, { field }: Reading): boolean {
+  if (!field.proportional(a, b) || field.isZero(b)) return false
+  const factor = field.valueOf(field.quotient(a, b)) ?? leading(a, b, field)
+  return factor !== null && factor.gt(0)
+}
+
+function leading(a: Fraction, b: Fraction, field: Reading['field']): ReturnType<Reading['field']['valueOf']> {
+  const [[key = '', first] = []] = a.num
+  const second = b.num.get(key)
+  if (first === undefined || second === undefined || a.den.size !== 1 || b.den.size !== 1) return null
+  const ratio: Rational = rational(
+    first.coefficient.num * second.coefficient.den,
+    first.coefficient.den * second.coefficient.num,
+  )
+  return field.same(a, field.scaled(b, ratio)) ? field.valueOf(field.number(ratio)) : null
+}
+
+/** Of `x = 3` the 3, unless both name what they say it of; other equations up to a factor. */
+function sameEquation(gold: Answer, given: Answer, by: Reading): boolean {
+  if (gold.kind !== 'equation') {
+    return given.kind === 'equation' && given.value !== null && same(gold, given.value, by)
+  }
+  if (given.kind !== 'equation') return gold.value !== null && same(gold.value, given, by)
+  if (gold.name !== '' && gold.name === given.name && gold.value !== null && given.value !== null) {
+    if (same(gold.value, given.value, by)) return true
+  }
+  if (gold.difference === null || given.difference === null) return false
+  return by.field.proportional(gold.difference, given.difference)
+}
+
+function sameList(gold: Answer, given: Answer, by: Reading): boolean {
+  if (gold.kind !== 'list' || given.kind !== 'list') {
+    const [list, one] = gold.kind === 'list' ? [gold, given] : [given, gold]
+    if (list.kind !== 'list') return false
+    const [only, more] = withoutRepeats(list, by)
+    if (only !== undefined && more === undefined && list.braced && one.kind === 'value') return same(only, one, by)
+    return one.kind === 'reals' && sameReals(gold, given, by)
+  }
+  if (gold.word !== '' && given.word !== '' && gold.word !== given.word) return false
+  const [a, b] = [withoutRepeats(gold, by), withoutRepeats(given, by)]
+  return namesOneSide(a, b) ? inOrder(a, b, by) : inAnyOrder(a, b, (x, y) => sameItem(x, y, by))
+}
+
+/** A set in a set is not what it holds: `\{1, \{2\}\}` is not `\{1, 2\}`. */
+function sameItem(a: Answer, b: Answer, by: Reading): boolean {
+  return (a.kind === 'list') === (b.kind === 'list') && same(a, b, by)
+}
+
+/** A set in braces is the same however often it names one thing; a list, as of roots, is not. */
+function withoutRepeats({ braced, items }: Extract<Answer, { kind: 'list' }>, by: Reading): readonly Answer[] {
+  if (!braced) return items
+  return items.filter((item, at) => !items.slice(0, at).some((other) => sameItem(item, other, by)))
+}
+
+/** Of `x = 1, y = 2` and `2, 1` only one says which is which: it says so by its order. */
+function namesOneSide(...lists: readonly (readonly Answer[])[]): boolean {
+  const names = lists.map((items) => new Set(items.map((item) => (item.kind === 'equation' ? item.name : ''))))
+  const isBare = names.some((all) => all.size === 1 && all.has(''))
+  return isBare && names.some((all) => all.size > 1)
+}
+
+function sameReals(gold: Answer, given: Answer, by: Reading): boolean {
+  if (
+    gold.kind === 'reals' &&
+    given.kind === 'reals' &&
+    gold.name !== '' &&
+    given.name !== '' &&
+    gold.name !== given.name
+  )
+    return false
+  const [a, b] = [spansOf(gold, by), spansOf(given, by)]
+  const equal = (x: Span, y: Span | undefined) =>
+    y !== undefined &&
+    x.hasFrom === y.hasFrom &&
+    x.hasTo === y.hasTo &&
+    sameDecimal(x.from, y.from) &&
+    sameDecimal(x.to, y.to)
+  return a !== null && b !== null && a.length === b.length && a.every((span, i) => equal(span, b[i]))
+}
+
+/** A base or a modulus may be left off where gold has one, and not be put on. */
+function sameMarked(gold: Extract<Answer, { kind: 'residue' | 'digits' }>, given: Answer, by: Reading): boolean {
+  if (gold.kind === 'digits') {
+    if (given.kind === 'digits') return gold.digits === given.digits && gold.base === given.base
+    return given.kind === 'value' && given.unit === '' && given.body === gold.digits
+  }
+  if (given.kind === 'value') return given.unit === '' && by.field.same(gold.value, given.value)
+  if (given.kind !== 'residue' || !by.field.same(gold.modulus, given.modulus)) return false
+  const apart = by.field.rationalOf(by.field.quotient(by.field.difference(gold.value, given.value), gold.modulus))
+  return apart !== null && apart.den === 1n
+}
+
+/** Single letters that may also multiply a number, as in 5K, are units only where gold has them. */
+const mayScale = /^[A-Zbk]$/
+
+type Value = Extract<Answer, { kind: 'value' }>
+
+function sameCounted(gold: Value, given: Value, by: Reading): boolean {
+  if (gold.unit === given.unit) return sameValue(gold, given, by)
+  if (gold.unit !== '' && given.unit !== '') return false
+  if (gold.unit === '' && mayScale.test(given.unit)) return false
+  if (gold.unit !== 'percent' && given.unit !== 'percent') return sameValue(gold, given, by)
   const [percent, bare] = gold.unit === 'percent' ? [gold, given] : [given, gold]
-  const of = percent.unit === 'percent' && bare.unit === '' ? parse(unwrapped(bare.body)) : null
-  const value = of === null || lettersOf(of).length > 0 ? null : valueOf(of, new Map(), effort)
-  return value !== null && !isZero(value) && Math.abs(nearestDouble(value)) < 1
+  const share = by.field.scaled(percent.value, rational(1n, 100n))
+  if (by.field.same(share, bare.value)) return true
+  // 25 is 25% where it is asked for in percent; 0.25 is 25%, and so it is not 0.25%.
+  const size = by.field.valueOf(bare.value)?.abs()
+  const isPercent = size === undefined || size.isZero() || size.gt(1) || (size.eq(1) && percent === gold)
+  return isPercent && by.field.same(percent.value, bare.value)
 }
 
-/** Whether two equations say the same: left less right is the same but for a constant factor. */
-export function sameEquation(gold: readonly string[], given: readonly string[], effort: Effort): boolean {
-  const [a, b] = [difference(gold), difference(given)]
-  if (a === null || b === null) return false
-  let factor: Value | null = null
-  let told = 0
-  for (const [x, y] of valuesAtPoints(a, b, effort)) {
-    if (isZero(x) && isZero(y)) continue
-    const found = ratio(x, y, effort)
-    if (found === null || isZero(found) || (factor !== null && !sameValue(factor, found))) return false
-    factor = found
-    told += 1
-  }
-  return told >= enough
-}
-
-/** A word that nobody knows as a unit counts things, so it stands behind a number. */
-function mayCount({ body, known }: Counted): boolean {
-  if (known) return true
-  const of = parse(unwrapped(body))
-  return of !== null && lettersOf(of).length === 0
-}
-
-function sameExpression(gold: string, given: string, effort: Effort): boolean {
-  const [a, b] = [parse(unwrapped(gold)), parse(unwrapped(given))]
-  if (a === null || b === null) return false
-  let told = 0
-  let asked = 0
-  for (const [x, y] of valuesAtPoints(a, b, effort)) {
-    asked += 1
-    if (!sameValue(x, y) && !(printed(a, y) || printed(b, x))) return false
-    told += 1
-  }
-  return told >= Math.min(enough, lettersOf(a).length + lettersOf(b).length === 0 ? 1 : enough) && asked > 0
-}
-
-/** The values of both wherever both have one; one pair where there are no letters. */
-function* valuesAtPoints(a: Expression, b: Expression, effort: Effort): Generator<readonly [Value, Value]> {
-  const letters = [...new Set([...lettersOf(a), ...lettersOf(b)])].toSorted()
-  const count = letters.length === 0 ? 1 : letters.length === 1 ? points.length : points.length + naturals.length
-  for (let i = 0; i < count; i += 1) {
-    const scope = new Map(letters.map((letter, k) => [letter, i < points.length ? pointOf(i, k) : naturalOf(i, k)]))
-    const [x, y] = [valueOf(a, scope, effort), valueOf(b, scope, effort)]
-    if (x !== null && y !== null) yield [x, y]
-  }
-}
-
-/** No two letters have the same value at a point. */
-function pointOf(i: number, letter: number): Rational {
-  const { num, den } = points[(i + 3 * letter) % points.length] ?? { num: 1n, den: 1n }
-  return { num: num + den * 17n * BigInt(Math.floor(letter / points.length)), den }
-}
-
-function naturalOf(i: number, letter: number): Rational {
-  const num = naturals[(i + 3 * letter) % naturals.length] ?? 1n
-  return { num: num + 13n * BigInt(Math.floor(letter / naturals.length)), den: 1n }
-}
-
-function difference([left = '', right = '']: readonly string[]): Expression | null {
-  const [a, b] = [parse(unwrapped(left)), parse(unwrapped(right))]
-  return a === null || b === null ? null : { kind: 'sum', left: a, right: { kind: 'negative', of: b } }
+function sameValue(gold: Value, given: Value, by: Reading): boolean {
+  return by.field.same(gold.value, given.value) || printed(gold, given, by) || printed(given, gold, by)
 }
 
 /** Whether one side is a decimal number that a double of the other's value prints as: 0.3333333333333333 for a third. */
-function printed(side: Expression, value: Value): boolean {
-  const [number, sign] = side.kind === 'negative' ? [side.of, '-'] : [side, '']
-  if (number.kind !== 'number' || !/^\d*\.\d+$/.test(number.text)) return false
-  const digits = number.text.replace('.', '').replace(/^0+/, '')
-  return digits.length >= 12 && neverEnds(value) && String(nearestDouble(value)) === `${sign}${number.text}`
+function printed(side: Value, of: Value, { field }: Reading): boolean {
+  const digits = /^-?(\d*)\.(\d+)$/.exec(side.body)
+  if (digits === null || `${digits[1]}${digits[2]}`.replace(/^0+/, '').length < 12) return false
+  let den = field.rationalOf(of.value)?.den
+  for (const prime of [2n, 5n]) while (den !== undefined && den % prime === 0n) den /= prime
+  return den !== 1n && String(field.valueOf(of.value)?.toNumber()) === side.body
 }

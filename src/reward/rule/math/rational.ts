@@ -1,116 +1,111 @@
-/** A fraction; `den` is positive. */
+/** A fraction in lowest terms; `den` is positive. */
 export interface Rational {
   readonly num: bigint
   readonly den: bigint
 }
 
 /** Longest number that is computed, in bits: `9^{9^9}` has a billion. */
-const longestBits = 1 << 15
-/** Up to here fractions are brought to lowest terms as they are made. */
-const shortBits = 512
+const longestBits = 1 << 14
 /** What one comparison may cost, in microseconds more or less. */
-const budget = 300_000
+const budget = 100_000
 
-/** Thrown where a comparison would cost too much; it then ends without a match. */
-export class TooCostly extends Error {}
+/** Thrown where the grammar does not understand a text, or it has no value. The text is then compared as text. */
+export class NotUnderstood extends Error {}
 
-/** Counts what a comparison costs. `spend` throws {@link TooCostly} when it is used up. */
+/** Counts what a comparison costs. `spend` throws {@link NotUnderstood} when it is used up. */
 export class Effort {
   #left = budget
 
   spend(units: number): void {
     this.#left -= units
-    if (this.#left < 0) throw new TooCostly()
+    if (this.#left < 0) throw new NotUnderstood()
   }
 }
 
-/** A fraction; null for a denominator of 0, and where it would be too long. Long ones are not brought to lowest terms. */
-export function rational(num: bigint, den: bigint, effort: Effort): Rational | null {
-  if (den === 0n) return null
-  const bits = Math.max(bitsOf(num), bitsOf(den))
-  if (bits > longestBits) return null
-  effort.spend(1 + bits / 64)
-  const positive = den < 0n ? { num: -num, den: -den } : { num, den }
-  return bits > shortBits ? positive : lowest(positive)
-}
-
-/** A fraction without common divisors. Costs the square of its length. */
-export function lowest({ num, den }: Rational): Rational {
-  let [a, b] = [num < 0n ? -num : num, den]
-  while (b !== 0n) [a, b] = [b, a % b]
-  return a === 1n || a === 0n ? { num, den } : { num: num / a, den: den / a }
-}
-
-/** Whether two fractions are one number. */
-export function sameRational(a: Rational, b: Rational): boolean {
-  return a.num * b.den === b.num * a.den
-}
+export const zero: Rational = { num: 0n, den: 1n }
+export const one: Rational = { num: 1n, den: 1n }
 
 /** An integer as a fraction. */
-export function integer(num: bigint): Rational {
-  return { num, den: 1n }
+export function integer(num: bigint | number): Rational {
+  return { num: BigInt(num), den: 1n }
 }
 
-/** The whole number that a fraction is; null where it is none. */
-export function wholeOf({ num, den }: Rational): bigint | null {
-  return den === 1n ? num : num % den === 0n ? num / den : null
+/** A fraction in lowest terms. Throws {@link NotUnderstood} for a denominator of 0 and for what would be too long. */
+export function rational(num: bigint, den: bigint): Rational {
+  if (den === 0n || Math.max(bitsOf(num), bitsOf(den)) > longestBits) throw new NotUnderstood()
+  if (den === 1n) return { num, den }
+  let [a, b] = [num < 0n ? -num : num, den < 0n ? -den : den]
+  while (b !== 0n) [a, b] = [b, a % b]
+  const divisor = den < 0n ? -a : a
+  return { num: num / divisor, den: den / divisor }
 }
 
-/** `base` to an integer power; null for 0 to a negative one, for 0 to 0, and where it would be too long. */
-export function integerPower(base: Rational, exponent: bigint, effort: Effort): Rational | null {
-  if (base.num === 0n) return exponent > 0n ? base : null
+export function plus(a: Rational, b: Rational): Rational {
+  return rational(a.num * b.den + b.num * a.den, a.den * b.den)
+}
+
+export function times(a: Rational, b: Rational): Rational {
+  return rational(a.num * b.num, a.den * b.den)
+}
+
+export function over(a: Rational, b: Rational): Rational {
+  return rational(a.num * b.den, a.den * b.num)
+}
+
+/** `base` to an integer power. Throws {@link NotUnderstood} for 0 to anything but a positive one. */
+export function integerPower(base: Rational, exponent: bigint): Rational {
+  if (base.num === 0n && exponent <= 0n) throw new NotUnderstood()
+  if (base.num === 0n) return base
   if (base.den === 1n && (base.num === 1n || base.num === -1n)) return integer(exponent % 2n === 0n ? 1n : base.num)
   const size = exponent < 0n ? -exponent : exponent
-  if (size > BigInt(longestBits)) return null
-  const bits = Math.max(bitsOf(base.num), bitsOf(base.den)) * Number(size)
-  if (bits > 2 * longestBits) return null
-  effort.spend(1 + (bits * bits) / 65_536)
-  const [num, den] = [base.num ** size, base.den ** size]
-  if (exponent >= 0n) return { num, den }
-  return num < 0n ? { num: -den, den: -num } : { num: den, den: num }
+  // A number of n bits is at least 2 ** (n - 1); two is the least that grows.
+  const bits = Math.max(base.num.toString(2).length, base.den.toString(2).length) - 1
+  if (size * BigInt(Math.max(bits, 1)) > BigInt(longestBits)) throw new NotUnderstood()
+  return exponent < 0n ? rational(base.den ** size, base.num ** size) : { num: base.num ** size, den: base.den ** size }
 }
 
-/** The real root of a degree where it is a fraction again; null where it is none. */
-export function exactRoot(given: Rational, degree: bigint, effort: Effort): Rational | null {
-  effort.spend(bitsOf(given.den) ** 2 / 4096)
-  const of = lowest(given)
-  if (degree < 1n || degree > 1000n || (of.num < 0n && degree % 2n === 0n)) return null
-  const num = integerRoot(of.num < 0n ? -of.num : of.num, degree, effort)
-  const den = integerRoot(of.den, degree, effort)
-  return num === null || den === null ? null : { num: of.num < 0n ? -num : num, den }
+/** The positive root of a positive fraction where it is a fraction again; null where it is none. */
+export function exactRoot({ num, den }: Rational, degree: number): Rational | null {
+  const [a, b] = [integerRoot(num, degree), integerRoot(den, degree)]
+  return a === null || b === null ? null : { num: a, den: b }
 }
 
-/** `n!`, for integers from 0 to 1000. */
-export function factorial(of: Rational, effort: Effort): Rational | null {
-  const n = wholeOf(of)
-  if (n === null || n < 0n || n > 1000n) return null
-  effort.spend(1 + Number(n))
+/** `n!`, up to 1000. */
+export function factorial(of: Rational): Rational {
+  if (of.den !== 1n || of.num < 0n || of.num > 1000n) throw new NotUnderstood()
   let product = 1n
-  for (let factor = 2n; factor <= n; factor += 1n) product *= factor
-  return integer(product)
+  for (let factor = 2n; factor <= of.num; factor += 1n) product *= factor
+  return rational(product, 1n)
 }
 
 /** The largest integer that is not larger. */
-export function floor({ num, den }: Rational): Rational {
+export function floor({ num, den }: Rational): bigint {
   const cut = num / den
-  return integer(num < 0n && cut * den !== num ? cut - 1n : cut)
+  return num < 0n && cut * den !== num ? cut - 1n : cut
+}
+
+/** A decimal number's value by its digits: `12.5e-3`. */
+export function decimalNumber(text: string): Rational {
+  const [digits = '', exponent = '0'] = text.toLowerCase().split('e')
+  const [before = '', behind = ''] = digits.split('.')
+  const shift = BigInt(exponent) - BigInt(behind.length)
+  return times(integer(BigInt(`${before}${behind}` || '0')), integerPower(integer(10n), shift))
 }
 
 /** Bits of an integer, rounded up to a multiple of 4. */
-export function bitsOf(n: bigint): number {
+function bitsOf(n: bigint): number {
   return n.toString(16).length * 4
 }
 
-/** The root of a number that is a perfect power, by Newton's method; else null. */
-function integerRoot(of: bigint, degree: bigint, effort: Effort): bigint | null {
-  if (of < 2n || degree === 1n) return of
-  const bits = bitsOf(of)
-  let guess = 1n << BigInt(Math.ceil(bits / Number(degree)))
+/** The root of a perfect power, by Newton's method; else null. */
+function integerRoot(of: bigint, degree: number): bigint | null {
+  if (of < 2n) return of
+  const k = BigInt(degree)
+  let guess = 1n << BigInt(Math.ceil(bitsOf(of) / degree))
   for (;;) {
-    effort.spend(1 + (bits * bits) / 65_536)
-    const next = ((degree - 1n) * guess + of / guess ** (degree - 1n)) / degree
+    const next = ((k - 1n) * guess + of / guess ** (k - 1n)) / k
     if (next >= guess) break
     guess = next
   }
-  return guess ** degree === of ? guess : null
+  return guess ** k === of ? guess : null
 }

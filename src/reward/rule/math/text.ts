@@ -1,4 +1,4 @@
-import { signs } from './names.ts'
+import { functionNames, signs } from './names.ts'
 
 const sign = new RegExp(`[${Object.keys(signs).join('')}]`, 'g')
 /** Commands that change how something looks and not what it is. */
@@ -37,11 +37,11 @@ const brackets: Readonly<Record<string, string>> = {
   '\\rbrack': ']',
 }
 
-/** The content of the last `\boxed{…}`; null where there is none. */
+/** The content of the last `\boxed{…}` or, of `\boxed 5`, what follows; null where there is none. */
 export function lastBoxed(text: string): string | null {
-  const found = [...text.matchAll(/\\f?boxed\s*\{/g)].at(-1) ?? [...text.matchAll(/\\fbox\s*\{/g)].at(-1)
+  const found = [...text.matchAll(/\\(?:boxed|fbox)(?:\s*\{|\s+([^\s{}$]+))/g)].at(-1)
   if (found === undefined) return null
-  return groupAt(text, found.index + found[0].length - 1)
+  return found[1] ?? groupAt(text, found.index + found[0].length - 1)
 }
 
 /** An answer without what only dresses it. Braces of sets stay as `\{` and `\}`, a dollar sign as `\$`, words in `\text{…}`. */
@@ -53,14 +53,17 @@ export function undressed(text: string): string {
     .replaceAll(/[₀-₉]+/g, (lowered) => `_{${lowered.normalize('NFKC')}}`)
     .replaceAll(/√\s*\(/g, 'sqrt(')
     .replaceAll(/(?<=\d)[\u2009\u202f\u00a0](?=\d{3}(?!\d))/g, '')
+    .replaceAll('\u00a0', ' ')
     .replaceAll(sign, (one) => signs[one] ?? one)
-    .replaceAll(/(?<=\d)(?:\{,\}|\\[,;:! ])\s*(?=\d{3}(?!\d))/g, '')
+    .replaceAll(/(?<=\d)(?:\{,\}|,?\\[,;:! ])\s*(?=\d{3}(?!\d))/g, '')
     .replaceAll(dressing, ' ')
     .replaceAll(/\\[dtc]frac(?![A-Za-z])/g, '\\frac')
     .replaceAll(/\\[dt]binom(?![A-Za-z])/g, '\\binom')
     .replaceAll(/\\[lr](?:angle|brace|brack)(?![A-Za-z])/g, (name) => brackets[name] ?? name)
     .replace(/^\s*<([^<>]*,[^<>]*)>\s*$/, '($1)')
     .replaceAll(/\\degree(?![A-Za-z])/g, '^\\circ ')
+    .replaceAll(/\\(?:bf|rm|it)(?![A-Za-z])/g, ' ')
+    .replaceAll(/\\(?:long)?rightarrow(?![A-Za-z])/g, '\\to ')
     .replaceAll(/\{([^{}]*)\\over(?![A-Za-z])([^{}]*)\}/g, '\\frac{$1}{$2}')
     .replace(/^([^{}]*)\\over(?![A-Za-z])([^{}]*)$/, '\\frac{$1}{$2}')
     .replaceAll(/(?<=\d)\s*x\s*(?=10\s*(?:\^|\*\*))/g, '\\times ')
@@ -74,6 +77,7 @@ export function undressed(text: string): string {
     .replaceAll(/\\text\{\s*\}/g, '')
     .trim()
     .replace(/(?<!\.)\.$/, '')
+    .replace(/^=\s*(?=[^=]*$)/, '')
   return withoutBraces(withoutThousands(plain.trim()))
 }
 
@@ -82,18 +86,53 @@ export function unwrapped(text: string): string {
   return text.replaceAll(wrapper, ' $1 ').trim()
 }
 
-/** What two texts have in common if they are the same: blanks count between words only, upper case in single letters and in signs of units only. */
+/** The same for single letters, numbers, and choices in brackets only: what is a word stays one, and is not understood. */
+export function unwrappedLetters(text: string): string {
+  return text.replaceAll(wrapper, (all, inner: string) =>
+    /^\s*(?:\(?[A-Za-z]\)?|[\d.,]+)\.?\s*$/.test(inner) && !/^\\(?:mathbf|boldsymbol)/.test(all) ? inner : all,
+  )
+}
+
+/** What two texts have in common if they are the same: blanks count between words only, case does in all but words of a language. */
 export function canonical(text: string): string {
   return unwrapped(text)
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/ (?![A-Za-z0-9])|(?<![A-Za-z0-9]) /g, '')
-    .replaceAll(/(?<![\\A-Za-z])(?:(?<!\d ?)[A-Za-z]{2,}|[A-Za-z]{4,})/g, (word) => word.toLowerCase())
+    .replaceAll(/(?<![\\\p{L}])\p{L}{2,}(?!\p{L})/gu, (word) => (isOfALanguage(word) ? word.toLowerCase() : word))
+}
+
+const shortWords = new Set(
+  (
+    'yes no odd none true real all one two three four five six ten zero even east west north south left right up down red blue green ' +
+    'pink cat dog the a an of is are not in on for no and or to at by if may june july mon tue wed thu fri sat sun heart club spade tom ' +
+    'amy bob ann joe sam tim ben max mars moon sun cone cube line ray kite ball coin card dime some both man boy girl'
+  ).split(' '),
+)
+
+/**
+ * Whether letters are a word and no product: `AaBb`, `CO` and `mgh` are products, signs or formulas, of which the case counts. A
+ * word of five letters or more has a vowel and another letter, does not climb the alphabet, and has two doubled ones
+ * at no two places, as genotypes have.
+ */
+function isOfALanguage(word: string): boolean {
+  if (!/^(?:\p{Lu}?\p{Ll}+|\p{Lu}{3,})$/u.test(word)) return false
+  const lower = word.toLowerCase()
+  if (shortWords.has(lower)) return true
+  const climbs = lower.split('').toSorted().join('') === lower
+  const pairs = lower.match(/(.)\1/g)?.length ?? 0
+  return lower.length > 4 && /[aeiouy]/.test(lower) && /[^aeiou]/.test(lower) && !climbs && pairs < 2
 }
 
 /** Whether a text is words and no formula, also in brackets: letters side by side are in an order, as `D B C A` and the cycle `(a c b)`. */
 export function isWords(text: string): boolean {
-  const plain = unwrapped(text).replace(/^[\s([]+|[\s)\]]+$/g, '')
-  return /^\p{L}[\p{L}\s'-]*$/u.test(plain) && /\p{L}\s*\p{L}/u.test(plain) && !/^(?:[xyz\s]+|pi)$/.test(plain)
+  const plain = unwrapped(text).replace(/^[\s([]+|[\s)\].]+$/g, '')
+  const words = plain.split(/\s+|(?<=\p{L}{2})['-](?=\p{L}{2})/u)
+  if (words.some((word) => functionNames[word] !== undefined)) return false
+  return (
+    words.every((word) => /^\p{L}+$/u.test(word)) &&
+    /\p{L}\s*\p{L}/u.test(plain) &&
+    !/^(?:[xyz\s]+|pi|inf|infinity)$/i.test(plain)
+  )
 }
 
 /** Whether a text is a date, which only looks like a difference or a quotient. */
@@ -156,4 +195,18 @@ function groupAt(text: string, start: number): string | null {
     if (depth === 0) return text.slice(start + 1, at)
   }
   return null
+}
+
+/** What stands between two brackets that belong together and hold all of the text. */
+export function enclosed(text: string, open: RegExp, close: RegExp): string | null {
+  const [first, last] = [open.exec(text)?.[0], close.exec(text)?.[0]]
+  if (first === undefined || last === undefined || text.length < first.length + last.length) return null
+  const inner = text.slice(first.length, -last.length)
+  let depth = 0
+  for (const sign of inner) {
+    if ('([{'.includes(sign)) depth += 1
+    else if (')]}'.includes(sign)) depth -= 1
+    if (depth < 0) return null
+  }
+  return depth === 0 ? inner : null
 }

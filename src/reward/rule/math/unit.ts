@@ -1,57 +1,44 @@
-import { unwrapped } from './text.ts'
-
-/** An answer's number and what it is counted in; `unit` is empty for none. */
-export interface Counted {
-  readonly body: string
-  readonly unit: string
-  /** False for a word in `\text{…}` that is no unit we know: it may belong to a number only. */
-  readonly known: boolean
+/** Signs of units, of which the case counts, each with its names; `~` stands for the prefixes of the SI. */
+const table = `
+~m ~meter ~meters ~metre ~metres|~g ~gram ~grams|~s ~second ~seconds sec secs|~L ~l ~liter ~liters ~litre ~litres|~J ~joule ~joules
+~W ~watt ~watts|~N ~newton ~newtons|~Pa ~pascal ~pascals|~V ~volt ~volts|~A ~ampere ~amperes ~amp ~amps|~Hz ~hertz|~mol ~mole ~moles
+~eV ~electronvolt ~electronvolts|~bps|~Bps|~B ~byte ~bytes|~b ~bit ~bits|~cal ~calorie ~calories|~Wh|~C ~coulomb ~coulombs|~F ~farad ~farads
+~Ω ~ohm ~ohms|~T ~tesla ~teslas|~Wb ~weber ~webers|K kelvin kelvins|atm|bar|min mins minute minutes|h hr hrs hour hours|day days
+week weeks|month months|year years yr yrs|in inch inches|ft foot feet|yd yard yards|mi mile miles|lb lbs pound pounds|oz ounce ounces
+ton tons|gal gallon gallons|acre acres|°F|°C|degree degrees deg|rad radian radians|percent|dollar dollars|euro euros|cent cents|yen|rupee rupees
+unit units|person persons people|student students|man men|woman women|child children|boy boys|girl girls|way ways|apple apples|ball balls
+coin coins|book books|card cards|ticket tickets|marble marbles|cookie cookies|item items|piece pieces|solution solutions|value values
+point points|page pages|car cars|dog dogs|cat cats|chair chairs|egg eggs|game games|number numbers|triangle triangles|root roots`
+const prefixes: Readonly<Record<string, string>> = {
+  k: 'kilo',
+  M: 'mega',
+  G: 'giga',
+  T: 'tera',
+  c: 'centi',
+  d: 'deci',
+  m: 'milli',
+  μ: 'micro',
+  n: 'nano',
+  p: 'pico',
 }
-
-/** Units by what they are called, each with its sign. */
-const names: Readonly<Record<string, string>> = Object.fromEntries(
-  [
-    'cm centimeter centimeters centimetre centimetres',
-    'mm millimeter millimeters millimetre millimetres',
-    'km kilometer kilometers kilometre kilometres',
-    'm meter meters metre metres',
-    'in inch inches',
-    'ft foot feet',
-    'yd yard yards',
-    'mi mile miles',
-    'kg kilogram kilograms',
-    'mg milligram milligrams',
-    'g gram grams',
-    'lb lbs pound pounds',
-    'oz ounce ounces',
-    'ml milliliter milliliters',
-    'l liter liters litre litres',
-    's sec second seconds',
-    'min minute minutes',
-    'h hr hrs hour hours',
-    'day days',
-    'week weeks',
-    'month months',
-    'year years',
-    'degree degrees deg',
-    'rad radian radians',
-    'percent',
-    'dollar dollars',
-    'euro euros',
-    'cent cents',
-    'unit units',
-    'mph',
-    'kmh kph',
-  ].flatMap((line) => {
-    const all = line.split(' ')
-    return all.map((name) => [name, all[0] ?? name])
-  }),
+const signs: ReadonlyMap<string, string> = new Map(
+  table
+    .split(/[|\n]/)
+    .filter((line) => line !== '')
+    .flatMap((line) => {
+      const [sign = '', ...names] = line.split(' ')
+      if (!sign.startsWith('~')) return [sign, ...names].map((name) => [name, sign] as const)
+      return [['', ''] as const, ...Object.entries(prefixes)].flatMap(([short, long]) => {
+        const full = `${short}${sign.slice(1)}`
+        // Other signs of one letter or two: `~l` beside `~L`. What has no prefix sign is a name.
+        const written = names.map((name) => (name.length < 3 ? short : long) + name.replace('~', ''))
+        return [full, ...written.filter((_, i) => short === '' || names[i]?.startsWith('~'))].map(
+          (name) => [name, full] as const,
+        )
+      })
+    }),
 )
-/** Signs that are letters as well: units only where they are written as text. */
-const ambiguous = new Set(['m', 'g', 'l', 's', 'h', 'in'])
-/** Words behind a number that make it another one, and so count nothing. */
-const changes =
-  /\b(?:squared|cubed|factorial|more|less|fewer|halves|half|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?|thousandths?|times|fold|plus|minus|over|under|above|below|mod|modulo|or|and|of|to|from|than|not|about|tens|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|point|divided|multiplied|by|choose|root|raised|power|doubled?|tripled?|halved|negative|maybe|perhaps|else|otherwise|except|without|if|but)\b/i
+
 const currencies: Readonly<Record<string, string>> = {
   '\\$': 'dollar',
   $: 'dollar',
@@ -61,87 +48,82 @@ const currencies: Readonly<Record<string, string>> = {
   '₹': 'rupee',
 }
 
-/** Takes a unit off: a currency in front, a percent sign, degrees, a base, or words behind a number. */
-export function counted(text: string): Counted {
-  const money = /^(-?)\s*(?:US)?(\\\$|[€£¥₹])\s*(-?)\s*(?=[\d.\\])(.*)$/s.exec(text)
-  if (money !== null) {
-    return { body: `${money[1]}${money[3]}${money[4]}`, unit: currencies[money[2] ?? ''] ?? '', known: true }
-  }
-  const behind = /^(.*\d)\s*(\\\$|[€£¥₹])$/s.exec(text)
-  if (behind !== null) return { body: behind[1] ?? '', unit: currencies[behind[2] ?? ''] ?? '', known: true }
-  const percent = /^(.*[\d})])\s*\\?%$/s.exec(text)
-  if (percent !== null) return { body: percent[1] ?? '', unit: 'percent', known: true }
-  const degrees = /^(.*[\d})])\s*\^\s*\{?\s*\\circ\s*\}?\s*(C|F|\\(?:text|mathrm)\s*\{\s*[CF]\s*\})?$/s.exec(text)
-  if (degrees !== null && !/\\(?:sin|cos|tan|cot|sec|csc)/.test(text)) {
-    const scale = unwrapped(degrees[2] ?? '').trim()
-    return { body: degrees[1] ?? '', unit: scale === '' ? 'degree' : `degree ${scale}`, known: true }
-  }
-  const based = /^(\d+)_\s*\{?\s*\(?\s*(\d{1,2})\s*\)?\s*\}?$/.exec(text)
-  if (based !== null) return { body: based[1] ?? '', unit: `base ${based[2]}`, known: true }
-  return inText(text) ?? inWords(text) ?? { body: text, unit: '', known: true }
+/** What a number is counted in; `unit` is empty for none, and for "square units", which say nothing. */
+export interface Counted {
+  readonly body: string
+  readonly unit: string
 }
 
 /**
- * Whether two units are one, or one of them was left off or says nothing. A base may be left off where the gold has one;
- * where it has none, digits to another base than ten are another number.
+ * Takes a unit off that the table knows whole: a currency, a percent sign, degrees, words behind a number. `letters`: single
+ * letters behind a number may be units too, which are else factors.
  */
-export function sameUnit(gold: string, given: string): boolean {
-  const [wanted, told] = [saying(gold), saying(given)]
-  if (wanted === '' && told.startsWith('base ')) return told === 'base 10'
-  return wanted === '' || told === '' || wanted === told
+export function counted(text: string, letters: boolean): Counted {
+  const money = /^(-?)\s*(?:US)?(\\\$|[€£¥₹])\s*(-?)\s*(?=[\d.\\])(.*)$/s.exec(text)
+  if (money !== null) return { body: `${money[1]}${money[3]}${money[4]}`, unit: currencies[money[2] ?? ''] ?? '' }
+  const behind = /^(.*\d)\s*(\\\$|[€£¥₹])$/s.exec(text)
+  if (behind !== null) return { body: behind[1] ?? '', unit: currencies[behind[2] ?? ''] ?? '' }
+  const percent = /^(.*[\d})])\s*\\?%$/s.exec(text)
+  if (percent !== null) return { body: percent[1] ?? '', unit: 'percent' }
+  const degrees = /^(.*[\d})])\s*\^\s*\{?\s*\\circ\s*\}?\s*(C|F|\\(?:text|mathrm)\s*\{\s*[CF]\s*\})?$/s.exec(text)
+  if (degrees !== null && !/\\(?:sin|cos|tan|cot|sec|csc)/.test(text)) {
+    const scale = /[CF](?=\s*\}?$)/.exec(degrees[2] ?? '')?.[0]
+    return { body: degrees[1] ?? '', unit: scale === undefined ? 'degree' : `°${scale}` }
+  }
+  return inText(text) ?? inWords(text, letters) ?? { body: text, unit: '' }
 }
 
 function inText(text: string): Counted | null {
-  const found =
-    /^(.*\S)\s*\\(?:text|mbox|textrm|mathrm)\s*\{\s*([^{}]*?)\s*\}\s*(?:\^\s*\{?\s*(\d)\s*\}?)?$/s.exec(text) ?? null
-  const word = found?.[2] ?? ''
-  if (found === null || !/^\\?[A-Za-z%$]/.test(word) || changes.test(word)) return null
-  // Of a number among the words nobody knows what it does to the one before them.
-  if (/\d/.test(word.replace(/(?<=[A-Za-z])\^?\d$/, ''))) return null
-  const { unit, known } = unitOf(word, found[3])
-  return { body: found[1] ?? '', unit, known }
+  const found = /^(.*?[^\s\\])\s*(\\(?:text|mbox|textrm|mathrm|operatorname)\s*\{\s*[A-Za-zμΩ°%\\].*)$/s.exec(text)
+  if (found === null || /\\(?:text|mbox|textrm|mathrm|frac|sqrt)\s*\{?$/.test(found[1] ?? '')) return null
+  const unit = unitOf((found[2] ?? '').replaceAll(/\\(?:text|mbox|textrm|mathrm|operatorname)\s*\{([^{}]*)\}/g, '$1'))
+  return unit === null ? null : { body: found[1] ?? '', unit }
 }
 
-function inWords(text: string): Counted | null {
-  const found = /^(.*[\d})])\s*([A-Za-z][A-Za-z/. ]*?)\s*(?:\^\s*\{?\s*(\d)\s*\}?)?$/s.exec(text)
-  const word = found?.[2] ?? ''
-  // The name of a command, or a letter of the formula.
+function inWords(text: string, letters: boolean): Counted | null {
+  const found = /^(.*[\d})])(\s*)([A-Za-zμΩ°][\w/^{}. ·-]*)$/s.exec(text)
+  const tail = found?.[3] ?? ''
   if (found === null || (found[1] ?? '').endsWith('\\')) return null
-  const { unit, known } = unitOf(word, found[3])
-  if (changes.test(word)) return null
-  const isLetter = /^[A-Za-z]$/.test(word) || ambiguous.has(word)
-  if (isLetter || (!known && !/^[a-z]{3,}(?: [a-z]{2,})*$/.test(word)) || !/\d/.test(found[1] ?? '')) return null
-  if (!known && !/\s[A-Za-z]/.test(text)) return null
-  return { body: found[1] ?? '', unit, known }
+  if (!letters && (found[2] === '' || !/[A-Za-z]{2}/.test(tail))) return null
+  const unit = unitOf(tail)
+  return unit === null ? null : { body: found[1] ?? '', unit }
 }
 
-function unitOf(word: string, power: string | undefined): { readonly unit: string; readonly known: boolean } {
-  const words = word
-    .toLowerCase()
-    .replaceAll(/[.\s]+/g, ' ')
+/** A unit in one way of writing: `m s^-2` of `\text{ m/s}^2` and of "meters per second squared". Null for what is unknown. */
+function unitOf(text: string): string | null {
+  const words = text
+    .replaceAll(/\\(?:cdot|times)(?![A-Za-z])|·|~/g, ' ')
+    .replaceAll(/\\mu\s*/g, 'μ')
+    .replaceAll(/\^\s*\{?\s*(-?\d)\s*\}?/g, '^$1')
+    .replace(/\.$/, '')
+    .replace(/^percent$|^\\?%$/, 'percent')
+    .replace(/\byears? old$/, 'years')
+    .replaceAll(/\b(?:mph|miles an hour)\b/g, 'mi/h')
+    .replaceAll(/\b(?:kmh|kph)\b/g, 'km/h')
+    .replaceAll(/\b(?:square|sq\.?) (\S+)/g, '$1^2')
+    .replaceAll(/\b(?:cubic|cu\.?) (\S+)/g, '$1^3')
+    .replaceAll(/(\S+) (squared|cubed)/g, (_, name, power) => `${name}^${power === 'squared' ? 2 : 3}`)
+    .replaceAll(/\s*\/\s*|\s+per\s+/g, ' / ')
     .trim()
-    .split(' ')
-  const area = ['square', 'sq', 'cubic', 'cu'].indexOf(words[0] ?? '')
-  const rest = area < 0 ? words : words.slice(1)
-  const raised = power ?? (area < 0 ? '' : area < 2 ? '2' : '3')
-  const parts = rest
-    .join(' ')
-    .replaceAll(/ ?\/ ?| per /g, '/')
-    .split('/')
-  const signs = parts.map((part) => names[part] ?? null)
-  if (signs.every((one) => one !== null)) {
-    const unit = signs
-      .join('/')
-      .replace(/^mi\/h$/, 'mph')
-      .replace(/^km\/h$/, 'kmh')
-    return { unit: raised === '' ? unit : `${unit}^${raised}`, known: true }
+    .split(/\s+/)
+  const powers = new Map<string, number>()
+  let direction = 1
+  for (const word of words) {
+    if (word === '/') {
+      if (direction < 0) return null
+      direction = -1
+      continue
+    }
+    const [name = '', power = '1'] = word.split('^')
+    const sign = signs.get(name)
+    if (sign === undefined) return null
+    powers.set(sign, (powers.get(sign) ?? 0) + direction * Number(power))
   }
-  // Short ones are signs, of which the case counts: Gb and GB.
-  if (/^[A-Za-z]{1,3}$/.test(word)) return { unit: `${word}${raised}`, known: false }
-  return { unit: `${rest.map((one) => one.replace(/(?<=\w{2})s$/, '')).join(' ')}${raised}`, known: false }
-}
-
-/** "Square units" say nothing. */
-function saying(unit: string): string {
-  return /^unit(?:\^\d)?$/.test(unit) ? '' : unit
+  const all = [...powers].filter(([sign]) => sign !== 'unit').toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return all.length === 0
+    ? ''
+    : all
+        .map(([sign, power]) => `${sign}^${power}`)
+        .join(' ')
+        .replaceAll('^1', '')
 }
