@@ -14,7 +14,7 @@ scripts/house --check            red where a count is over its limit, or the sur
 scripts/house --raise "WHY"      writes a line with amount and reason for each count that is over its limit
 scripts/house --lower            takes over counts that fell
 scripts/house surface            writes the public surface to ${surfaceFile}
-scripts/house walk SCENARIO      counts files in which a function ran: call, run [--list]
+scripts/house walk SCENARIO      counts the files of src in which a function ran: call, run; --files names them
 
 --root DIR counts another tree; limits are in ${baselineFile}.
 `
@@ -25,6 +25,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     list: { type: 'string' },
+    files: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
     raise: { type: 'string' },
     lower: { type: 'boolean', default: false },
@@ -45,9 +46,10 @@ const baselinePath = join(root, baselineFile)
 const baselineText = existsSync(baselinePath) ? readFileSync(baselinePath, 'utf8') : ''
 
 try {
-  const [verb] = positionals
+  const [verb, name = ''] = positionals
   if (values.help) print(help)
   else if (verb === 'surface') await writeSurface()
+  else if (verb === 'walk') await walk(name)
   else if (verb !== undefined) fail(`scripts/house has no ${verb}.\n\n${help}`)
   else if (values.check) await check()
   else if (values.list !== undefined) list(values.list)
@@ -132,4 +134,10 @@ async function surfaceDrift(): Promise<string | null> {
 async function writeSurface(): Promise<void> {
   const { surfaceText } = await import('./surface.ts')
   writeFileSync(join(own, surfaceFile), await surfaceText())
+}
+
+async function walk(name: string): Promise<void> {
+  const { scenarios, walkReport } = await import('./walk.ts')
+  if (!Object.hasOwn(scenarios, name)) fail(`house: walk takes one of ${Object.keys(scenarios).join(', ')}.`)
+  print(await walkReport(name, values.files))
 }
