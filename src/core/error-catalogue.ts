@@ -19,6 +19,36 @@ interface CatalogueEntry {
 
 /** One line each, alphabetical. Add a code here and in docs/reference/errors.md. */
 export const catalogue = {
+  AGENTS_UNFIT: entry(
+    'request',
+    400,
+    'A task needs several agents, and they cannot work as it asks with this harness or beside what else the task has.',
+    'Use a harness that can be asked again in its conversation, or let the task say `by: program`.',
+  ),
+  ARCHIVE_MISSING: entry(
+    'infra',
+    500,
+    'The records of a finished session are in an object of the archive, which is not there.',
+    'Give the object back under the key that is named, or restore a backup; `paddock fsck` names all that are missing.',
+  ),
+  ARCHIVE_OTHER: entry(
+    'infra',
+    409,
+    'The finished sessions of the data directory are in another bucket, directory or under another prefix than is configured.',
+    'Configure the place that they are in. To move them: copy the objects, then name the new place in `archive.json` of the data directory.',
+  ),
+  ARCHIVE_REFUSED: entry(
+    'infra',
+    502,
+    'The archive of finished sessions refuses a request: keys, bucket, directory or rights are not right.',
+    'Check `archive` of the configuration, and for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and region; the keys need to get, put, list and delete objects.',
+  ),
+  ARCHIVE_UNAVAILABLE: entry(
+    'infra',
+    503,
+    'The archive of finished sessions does not answer, is too busy or is not mounted.',
+    'Nothing is lost: what is not archived yet waits in the data directory, and what is can be read when it is back. Check its address or mount.',
+  ),
   AUTH_KEY_MISMATCH: entry(
     'request',
     403,
@@ -30,6 +60,24 @@ export const catalogue = {
     401,
     'The key is missing or opens no session.',
     'Send the session key as bearer, x-api-key or x-goog-api-key.',
+  ),
+  BLOBS_OTHER: entry(
+    'infra',
+    409,
+    'The blobs of the data directory are in another bucket, directory or under another prefix than is configured.',
+    'Configure the place that they are in. To move them: copy the objects, then name the new place in `blobs.json` of the data directory.',
+  ),
+  BLOBS_REFUSED: entry(
+    'infra',
+    502,
+    'The store of the blobs refuses a request: keys, bucket, directory or rights are not right.',
+    'Check `blobs` of the configuration, and for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and region; the keys need to get, put and list objects.',
+  ),
+  BLOBS_UNAVAILABLE: entry(
+    'infra',
+    503,
+    'The store of the blobs does not answer, is too busy or is not mounted, and as much waits in the data directory as may.',
+    'Nothing stored is lost: it goes there when the store is back. Check its address or mount, and raise `blobs.spoolMb` for longer outages.',
   ),
   BODY_ENCODING_UNKNOWN: entry(
     'request',
@@ -62,6 +110,12 @@ export const catalogue = {
     'The box died before the operation ended.',
     'The rollout ends as infra and can be tried again.',
   ),
+  BOX_DIVERGED: entry(
+    'infra',
+    500,
+    'The files of a replayed box are not those of its parent at the fork.',
+    'The event names them: a tool did something else the second time. `--on-divergence branch` goes on with them; fork by state or graft copies files.',
+  ),
   BOX_FILES_UNFIT: entry(
     'agent',
     422,
@@ -74,59 +128,17 @@ export const catalogue = {
     'A box or one of its parts could not be made or reached.',
     'See what the daemon said in the message; run `paddock doctor`.',
   ),
-  BUDGET_EXHAUSTED: entry(
-    'request',
-    429,
-    'The session has used up its budget.',
-    'Open a session with a larger budget.',
-  ),
   BROWSER_GONE: entry(
     'infra',
     503,
     'The browser or desktop of a gui task ended, crashed or does not answer.',
     'The attempt has no verdict; run it again, with more memory for the box if it repeats.',
   ),
-  ARCHIVE_MISSING: entry(
-    'infra',
-    500,
-    'The records of a finished session are in an object of the archive, which is not there.',
-    'Give the object back under the key that is named, or restore a backup; `paddock fsck` names all that are missing.',
-  ),
-  ARCHIVE_OTHER: entry(
-    'infra',
-    409,
-    'The finished sessions of the data directory are in another bucket, directory or under another prefix than is configured.',
-    'Configure the place that they are in. To move them: copy the objects, then name the new place in `archive.json` of the data directory.',
-  ),
-  ARCHIVE_REFUSED: entry(
-    'infra',
-    502,
-    'The archive of finished sessions refuses a request: keys, bucket, directory or rights are not right.',
-    'Check `archive` of the configuration, and for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and region; the keys need to get, put, list and delete objects.',
-  ),
-  ARCHIVE_UNAVAILABLE: entry(
-    'infra',
-    503,
-    'The archive of finished sessions does not answer, is too busy or is not mounted.',
-    'Nothing is lost: what is not archived yet waits in the data directory, and what is can be read when it is back. Check its address or mount.',
-  ),
-  BLOBS_OTHER: entry(
-    'infra',
-    409,
-    'The blobs of the data directory are in another bucket, directory or under another prefix than is configured.',
-    'Configure the place that they are in. To move them: copy the objects, then name the new place in `blobs.json` of the data directory.',
-  ),
-  BLOBS_REFUSED: entry(
-    'infra',
-    502,
-    'The store of the blobs refuses a request: keys, bucket, directory or rights are not right.',
-    'Check `blobs` of the configuration, and for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and region; the keys need to get, put and list objects.',
-  ),
-  BLOBS_UNAVAILABLE: entry(
-    'infra',
-    503,
-    'The store of the blobs does not answer, is too busy or is not mounted, and as much waits in the data directory as may.',
-    'Nothing stored is lost: it goes there when the store is back. Check its address or mount, and raise `blobs.spoolMb` for longer outages.',
+  BUDGET_EXHAUSTED: entry(
+    'request',
+    429,
+    'The session has used up its budget.',
+    'Open a session with a larger budget.',
   ),
   BUNDLE_FAILED: entry(
     'infra',
@@ -195,6 +207,12 @@ export const catalogue = {
     'A published data set cannot be fetched.',
     'Check the address and the commit in the registry, and that this machine reaches it.',
   ),
+  EMBEDDINGS_FAILED: entry(
+    'infra',
+    502,
+    'The server of embeddings that a search task names did not give vectors.',
+    'Check search.dense in search.toml: url up to /v1, model, and the variable that key_env names.',
+  ),
   ENGINE_DERENDER_FAILED: entry(
     'engine',
     502,
@@ -236,7 +254,7 @@ export const catalogue = {
     'engine',
     504,
     'The engine did not answer in time.',
-    'Check the engine or raise engine.timeoutMs.',
+    'Check the engine: it may hang or be overloaded. `paddock doctor` looks at it.',
   ),
   ENGINE_UNREACHABLE: entry(
     'engine',
@@ -256,12 +274,6 @@ export const catalogue = {
     'An environment plugin, or an application or importer of gui, does not fulfil the contract.',
     'Correct the named part of the plugin.',
   ),
-  EMBEDDINGS_FAILED: entry(
-    'infra',
-    502,
-    'The server of embeddings that a search task names did not give vectors.',
-    'Check search.dense in search.toml: url up to /v1, model, and the variable that key_env names.',
-  ),
   ENVIRONMENT_SERVER_FAILED: entry(
     'infra',
     502,
@@ -273,30 +285,6 @@ export const catalogue = {
     500,
     'A step that sets a task up failed, so that the attempt would begin in another state than its author meant.',
     'Give the task an image that has what the step needs, or correct the step.',
-  ),
-  VIRTUAL_TOOL_FAILED: entry(
-    'infra',
-    502,
-    'The model that answers for a virtual tool of the environment did not answer, or was cut.',
-    'Check the server and the model that the tool names; the rollout has no number and can be tried again.',
-  ),
-  USER_FAILED: entry(
-    'infra',
-    502,
-    'The model that simulates the user of a task did not answer, refused, or said nothing.',
-    'Check the engine in `engines.user`; the rollout has no number and can be tried again.',
-  ),
-  USER_ENGINE_NONE: entry(
-    'request',
-    400,
-    'A task has a user that a model simulates, and no engine is configured for users.',
-    'Name one in `engines.user` of the configuration.',
-  ),
-  USER_UNFIT: entry(
-    'request',
-    400,
-    'The user of a task cannot be spoken to with this harness.',
-    'Use a harness that can be asked again in its conversation, or one that calls tools.',
   ),
   ENVIRONMENT_TOOL_FAILED: entry(
     'infra',
@@ -346,35 +334,11 @@ export const catalogue = {
     'The selection cannot be exported truthfully, or does not hold what the trainer of the format needs.',
     'Correct the selection or pass the named option.',
   ),
-  REWRITE_REFUSED: entry(
-    'request',
-    400,
-    'A rewrite does not fit the recorded conversation, or would leave one that no model could have had.',
-    'Correct the named edit; `paddock show` has the messages.',
-  ),
-  IMPORT_INVALID: entry(
-    'request',
-    400,
-    'A file of trajectories is not of the form that it was said to have.',
-    'Correct the named place, or name another format.',
-  ),
   FENCED: entry(
     'request',
     409,
     'Another process speaks for the run now.',
     'Stop this one; or attach again, which fences the other.',
-  ),
-  GATE: entry(
-    'request',
-    409,
-    'These weights would make groups under way older than the run allows.',
-    'Wait until the named groups are disposed of, or cancel them by name.',
-  ),
-  GROUP_INSIDE: entry(
-    'request',
-    409,
-    'Paddock itself runs the rollouts of this group, so nobody else opens or ends them.',
-    'Open a group of your own with `POST /groups`.',
   ),
   FORK_REFUSED: entry(
     'request',
@@ -382,17 +346,23 @@ export const catalogue = {
     'The rollout cannot be forked there.',
     'Fork a rollout that Paddock ran, at a call of class main, with a harness whose preset says that it can be forked that way.',
   ),
-  IMAGE_IN_USE: entry(
+  GATE: entry(
     'request',
     409,
-    'What is kept of a box cannot be removed: a box stands on it.',
-    'Wait until the rollouts that were forked from it have ended, then remove it again.',
+    'These weights would make groups under way older than the run allows.',
+    'Wait until the named groups are disposed of, or cancel them by name.',
   ),
-  SCORE_REFUSED: entry(
-    'engine',
+  GRAFT_LOST: entry(
+    'infra',
+    400,
+    'A request of a forked rollout, whose harness resumed its session, does not say its past.',
+    'Its harness compacted or rewrote its conversation behind the fork, or resumed with less than it had been told. `--on-divergence branch` goes on.',
+  ),
+  GROUP_INSIDE: entry(
+    'request',
     409,
-    'Given ids are not scored: the weights are other ones than asked for, or change on the way.',
-    'Ask again under the version that there is now, or leave `if_version` out.',
+    'Paddock itself runs the rollouts of this group, so nobody else opens or ends them.',
+    'Open a group of your own with `POST /groups`.',
   ),
   GROUP_INVALID: entry(
     'request',
@@ -455,18 +425,37 @@ export const catalogue = {
     'A Dockerfile uses what the builder of this daemon does not know.',
     'Write it without what the message names, or use a newer daemon.',
   ),
+  IMAGE_IN_USE: entry(
+    'request',
+    409,
+    'What is kept of a box cannot be removed: a box stands on it.',
+    'Wait until the rollouts that were forked from it have ended, then remove it again.',
+  ),
   IMAGE_MISSING: entry(
     'infra',
     503,
     'An image is not on this machine and could not be pulled.',
     'Load it with `docker load`, or make its registry reachable.',
   ),
+  IMPORT_INVALID: entry(
+    'request',
+    400,
+    'A file of trajectories is not of the form that it was said to have.',
+    'Correct the named place, or name another format.',
+  ),
   INTERNAL: entry('infra', 500, 'A fault in Paddock itself.', 'Run it again with --verbose and report the stack.'),
+  MODEL_UNKNOWN: entry('request', 404, 'The engine serves no model of this name.', 'Name one of its models.'),
   NODE_NOT_YOURS: entry(
     'request',
     403,
     'The node session or the rollout is not of the token that asks.',
     'A token of role node opens its own sessions and hands in what it claimed there.',
+  ),
+  NODE_SESSION_GONE: entry(
+    'request',
+    409,
+    'The node session is over, draining or unknown, so it can claim no jobs.',
+    'Stop the work of that session and join with a new one.',
   ),
   NODE_UNFIT: entry(
     'request',
@@ -480,13 +469,6 @@ export const catalogue = {
     'Node and coordinator are of different versions of Paddock.',
     'Install the version of the coordinator on the node.',
   ),
-  NODE_SESSION_GONE: entry(
-    'request',
-    409,
-    'The node session is over, draining or unknown, so it can claim no jobs.',
-    'Stop the work of that session and join with a new one.',
-  ),
-  MODEL_UNKNOWN: entry('request', 404, 'The engine serves no model of this name.', 'Name one of its models.'),
   NOT_FOUND: entry('request', 404, 'There is no such object.', 'Check the id; `paddock list` shows what exists.'),
   ORIGIN_REFUSED: entry(
     'request',
@@ -507,11 +489,11 @@ export const catalogue = {
     'Running generations did not end in time for a pause.',
     'Give it more time (`timeoutMs`), or use the mode keep or abort-resubmit.',
   ),
-  AGENTS_UNFIT: entry(
+  PLAIN_HTTP: entry(
     'request',
     400,
-    'A task needs several agents, and they cannot work as it asks with this harness or beside what else the task has.',
-    'Use a harness that can be asked again in its conversation, or let the task say `by: program`.',
+    'A control listener or a node would speak plain HTTP beyond this machine, where tokens and rollouts can be read on the way.',
+    'Name `tls.cert` and `tls.key` (PADDOCK_TLS_CERT, PADDOCK_TLS_KEY) and join with https:, listen on loopback, or say --plain-http (PADDOCK_PLAIN_HTTP=1) where the network between the machines encrypts.',
   ),
   POLICY_OWNED: entry('request', 409, 'Another run announces the weights of this engine.', 'Close that run first.'),
   POLICY_SHARED: entry(
@@ -550,18 +532,6 @@ export const catalogue = {
     'There is no exact token prefix to go on from at that call.',
     'Probe a call of a rollout whose prompt and answer have recorded ids, and no images or sound.',
   ),
-  TLS_UNTRUSTED: entry(
-    'request',
-    400,
-    'The certificate of the coordinator is not one that this machine trusts, or is of another name.',
-    'Name the file of its authority with --tls-ca (`tls.ca`), and join under a name that stands in the certificate.',
-  ),
-  PLAIN_HTTP: entry(
-    'request',
-    400,
-    'A control listener or a node would speak plain HTTP beyond this machine, where tokens and rollouts can be read on the way.',
-    'Name `tls.cert` and `tls.key` (PADDOCK_TLS_CERT, PADDOCK_TLS_KEY) and join with https:, listen on loopback, or say --plain-http (PADDOCK_PLAIN_HTTP=1) where the network between the machines encrypts.',
-  ),
   PROXY_DRAINING: entry(
     'infra',
     503,
@@ -580,17 +550,35 @@ export const catalogue = {
     'The PostgreSQL server of the job queue does not answer or ended the connection; whether the last call took place is unknown.',
     'Do the same call again: each may be repeated. Check that the server runs, and its limit of connections.',
   ),
+  RECORDED_ELSEWHERE: entry(
+    'request',
+    409,
+    'The run is of another data directory on the same catalogue, which has its segments.',
+    'Ask the Paddock of that data directory, or name runs of this one.',
+  ),
   REGISTRY_INVALID: entry(
     'request',
     400,
     'A registry of data sets does not have the shape of its format.',
     'Correct the named place, or fetch the registry anew.',
   ),
+  REPLAY_DIVERGED: entry(
+    'infra',
+    400,
+    'A forked rollout asked something else than its parent had asked at that place.',
+    'See the difference; tools whose results change from run to run cannot be replayed. `--on-divergence branch` goes on from there.',
+  ),
   RESPONSE_UNKNOWN: entry(
     'request',
     404,
     'The session holds no stored response of this id.',
     'Only responses of this session that were asked with `store` (the default) and are complete can be read again.',
+  ),
+  REWRITE_REFUSED: entry(
+    'request',
+    400,
+    'A rewrite does not fit the recorded conversation, or would leave one that no model could have had.',
+    'Correct the named edit; `paddock show` has the messages.',
   ),
   ROLE_REFUSED: entry(
     'request',
@@ -635,30 +623,6 @@ export const catalogue = {
     'The run is an evaluation: nothing of it is trained, and it takes nothing more.',
     'Ask for this of the run that trains.',
   ),
-  RECORDED_ELSEWHERE: entry(
-    'request',
-    409,
-    'The run is of another data directory on the same catalogue, which has its segments.',
-    'Ask the Paddock of that data directory, or name runs of this one.',
-  ),
-  GRAFT_LOST: entry(
-    'infra',
-    400,
-    'A request of a forked rollout, whose harness resumed its session, does not say its past.',
-    'Its harness compacted or rewrote its conversation behind the fork, or resumed with less than it had been told. `--on-divergence branch` goes on.',
-  ),
-  BOX_DIVERGED: entry(
-    'infra',
-    500,
-    'The files of a replayed box are not those of its parent at the fork.',
-    'The event names them: a tool did something else the second time. `--on-divergence branch` goes on with them; fork by state or graft copies files.',
-  ),
-  REPLAY_DIVERGED: entry(
-    'infra',
-    400,
-    'A forked rollout asked something else than its parent had asked at that place.',
-    'See the difference; tools whose results change from run to run cannot be replayed. `--on-divergence branch` goes on from there.',
-  ),
   RUN_REFUSED: entry(
     'request',
     409,
@@ -684,6 +648,12 @@ export const catalogue = {
     'The Docker daemon cannot be reached.',
     'Start it (`dockerd` or `systemctl start docker`) and run `paddock doctor`.',
   ),
+  SCORE_REFUSED: entry(
+    'engine',
+    409,
+    'Given ids are not scored: the weights are other ones than asked for, or change on the way.',
+    'Ask again under the version that there is now, or leave `if_version` out.',
+  ),
   SELECTOR_INVALID: entry(
     'request',
     400,
@@ -703,12 +673,6 @@ export const catalogue = {
     'There is no such session.',
     'Check the session id in the URL; `paddock serve` prints it.',
   ),
-  STAGE_TIMEOUT: entry(
-    'infra',
-    504,
-    'A stage of a rollout took longer than its budget.',
-    'Raise the budget of this stage under run.budgets.',
-  ),
   SHARD_AWAY: entry(
     'infra',
     503,
@@ -720,6 +684,12 @@ export const catalogue = {
     409,
     'The rollout has no agent at work in this Paddock that could be put aside or gone on with.',
     'Shelve a rollout that Paddock does, between the start and the end of its agent.',
+  ),
+  STAGE_TIMEOUT: entry(
+    'infra',
+    504,
+    'A stage of a rollout took longer than its budget.',
+    'Raise the budget of this stage under run.budgets.',
   ),
   STORE_CLOSED: entry('infra', 503, 'The store is closed.', 'Open it again.'),
   STORE_CONFLICT: entry(
@@ -790,6 +760,12 @@ export const catalogue = {
     'The session holds no message thread that goes on from this answer.',
     'Send the whole conversation with `thread: {"type": "create"}`, as the SDKs of Anthropic do by themselves.',
   ),
+  TLS_UNTRUSTED: entry(
+    'request',
+    400,
+    'The certificate of the coordinator is not one that this machine trusts, or is of another name.',
+    'Name the file of its authority with --tls-ca (`tls.ca`), and join under a name that stands in the certificate.',
+  ),
   TOKEN_REFUSED: entry(
     'request',
     400,
@@ -797,6 +773,24 @@ export const catalogue = {
     'Take another name, and a role that `paddock token create --help` lists.',
   ),
   USAGE: entry('request', 400, 'The command line is not valid.', 'Run the command with --help.'),
+  USER_ENGINE_NONE: entry(
+    'request',
+    400,
+    'A task has a user that a model simulates, and no engine is configured for users.',
+    'Name one in `engines.user` of the configuration.',
+  ),
+  USER_FAILED: entry(
+    'infra',
+    502,
+    'The model that simulates the user of a task did not answer, refused, or said nothing.',
+    'Check the engine in `engines.user`; the rollout has no number and can be tried again.',
+  ),
+  USER_UNFIT: entry(
+    'request',
+    400,
+    'The user of a task cannot be spoken to with this harness.',
+    'Use a harness that can be asked again in its conversation, or one that calls tools.',
+  ),
   VERDICT_REFUSED: entry(
     'request',
     409,
@@ -827,17 +821,23 @@ export const catalogue = {
     'The idempotency key stands for other work, or for another task.',
     'Take a key of its own for each attempt.',
   ),
-  WORK_REFUSED: entry(
-    'request',
-    400,
-    'What was brought to be verified is refused, before any box is made.',
-    'Make the archive anew without what the message names.',
+  VIRTUAL_TOOL_FAILED: entry(
+    'infra',
+    502,
+    'The model that answers for a virtual tool of the environment did not answer, or was cut.',
+    'Check the server and the model that the tool names; the rollout has no number and can be tried again.',
   ),
   WEIGHTS_REFUSED: entry(
     'engine',
     502,
     'A replica of the engine did not take the new weights.',
     'See what it said; repeat the update, or take the replica out of `engine.url`.',
+  ),
+  WORK_REFUSED: entry(
+    'request',
+    400,
+    'What was brought to be verified is refused, before any box is made.',
+    'Make the archive anew without what the message names.',
   ),
 } as const satisfies Record<string, CatalogueEntry>
 

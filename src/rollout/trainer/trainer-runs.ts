@@ -140,7 +140,7 @@ export class TrainerRuns {
         'RUN_REFUSED',
         `the engine (${engine.name}) gives ${lacks}, so nothing of this run could train`,
         {
-          fix: 'Use vLLM or SGLang (`--engine-kind`), or ask for purpose `collect`.',
+          fix: 'Use vLLM or SGLang (`engine.kind`), or ask for purpose `collect`.',
         },
       )
     }
