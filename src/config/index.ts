@@ -18,4 +18,12 @@ export {
 } from './load.ts'
 export { requireOwnPlace } from './own-file.ts'
 export { nearest } from './nearest.ts'
-export { type Config, type ConfigInput, enginesPlace, type PluginRef, type PresetInput } from './schema.ts'
+export {
+  type Config,
+  type ConfigInput,
+  enginesPlace,
+  type PluginRef,
+  type PresetInput,
+  sessionSchema,
+  stageBudgets,
+} from './schema.ts'

@@ -377,7 +377,6 @@ const sandbox = z.strictObject({
 
 const pinned = (what: string) => z.number().optional().describe(`Forces ${what}, whatever the harness asks.`)
 
-/** The policy that sessions are opened with. */
 /** A text that the policy sees and the harness does not: `Injection` of the trajectory's contract. */
 const injection = z.strictObject({
   at: z.union([z.enum(['system', 'task']), z.strictObject({ turn: positiveInt })]),
@@ -393,6 +392,7 @@ const injections = z
     'Texts that the policy sees and the harness does not: `at` (`system`, `task` or `{turn: n}`, behind what the agent is told after n answers), `text`, `label`, `keep` (`always`, or `once` for the one prompt that ends there).',
   )
 
+/** The policy that sessions are opened with. */
 export const sessionSchema = z.strictObject({
   strategy: z
     .enum(['auto', 'record', 'splice'])
@@ -458,18 +458,31 @@ export const sessionSchema = z.strictObject({
     .describe('What becomes of an engine call whose client went away.'),
 })
 
+/** Milliseconds of the stages of a rollout of which neither the run nor the task says anything. */
+export const stageBudgets = {
+  bootMs: 300_000,
+  setupMs: 300_000,
+  agentMs: 600_000,
+  agentWallMs: 4 * 3_600_000,
+  collectMs: 120_000,
+  verifyMs: 600_000,
+}
+
+/** A run that says nothing leaves it to the task, so the default is only shown. */
+const stageMs = (stage: keyof typeof stageBudgets, description: string) =>
+  durationMs.optional().meta({ default: stageBudgets[stage], description })
+
 /** Times of the stages of a rollout. */
 export const budgetsSchema = z.strictObject({
-  bootMs: durationMs.optional().describe('Time to start a box.'),
-  setupMs: durationMs.optional().describe('Time to set a task up.'),
-  agentMs: durationMs
-    .optional()
-    .describe(
-      'Time of the agent on its own clock: waiting for the model is not counted. Where the task has a limit of its own, the shorter one holds.',
-    ),
-  agentWallMs: durationMs.optional().describe('Time of the agent by the wall.'),
-  collectMs: durationMs.optional().describe('Time to take artifacts out of the box.'),
-  verifyMs: durationMs.optional().describe('Time of the verifier; likewise.'),
+  bootMs: stageMs('bootMs', 'Time to start a box.'),
+  setupMs: stageMs('setupMs', 'Time to set a task up.'),
+  agentMs: stageMs(
+    'agentMs',
+    'Time of the agent on its own clock: waiting for the model is not counted. If the task has a limit of its own, it replaces the default, and the shorter one holds where both are set.',
+  ),
+  agentWallMs: stageMs('agentWallMs', 'Time of the agent by the wall.'),
+  collectMs: stageMs('collectMs', 'Time to take artifacts out of the box.'),
+  verifyMs: stageMs('verifyMs', 'Time of the verifier; likewise.'),
 })
 
 const onCut = (end: string) =>

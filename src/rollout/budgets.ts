@@ -1,15 +1,6 @@
 import { availableParallelism } from 'node:os'
+import { stageBudgets } from '../config/index.ts'
 import type { StageBudgets, WorkerLimits } from './contract.ts'
-
-/** Budgets of stages whose task and run say nothing. */
-export const defaultBudgets: StageBudgets = {
-  bootMs: 300_000,
-  setupMs: 300_000,
-  agentMs: 600_000,
-  collectMs: 120_000,
-  verifyMs: 600_000,
-  agentWallMs: 4 * 3_600_000,
-}
 
 /** An agent mostly waits for the model, so there are more of them than cores. */
 export function defaultLimits(cores: number = availableParallelism()): WorkerLimits {
@@ -23,11 +14,11 @@ export interface RunBudgets extends Omit<StageBudgets, 'agentMs' | 'verifyMs'> {
 }
 
 export function runBudgets(asked: Partial<StageBudgets>): RunBudgets {
-  return { ...defaultBudgets, ...asked, agentMs: asked.agentMs ?? null, verifyMs: asked.verifyMs ?? null }
+  return { ...stageBudgets, ...asked, agentMs: asked.agentMs ?? null, verifyMs: asked.verifyMs ?? null }
 }
 
 /** Milliseconds of a stage of which task and run may both say something: the shorter one, else the default. */
 export function stageMs(stage: 'agentMs' | 'verifyMs', task: number | null, run: RunBudgets): number {
   const said = [task, run[stage]].filter((ms) => ms !== null)
-  return said.length === 0 ? defaultBudgets[stage] : Math.min(...said)
+  return said.length === 0 ? stageBudgets[stage] : Math.min(...said)
 }

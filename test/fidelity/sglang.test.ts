@@ -21,7 +21,7 @@ it.each([
   expect(report.deviations).toEqual([])
   expect(report.trainedTokens).toBeGreaterThan(100)
   expect(manifest.drift.exactness_rate).toBe(1)
-  // The default history is the template's own: what it strips forks, with that cause and no other.
+  // The history is the template's own: what it strips forks, with that cause and no other.
   if (strips) expect(Object.keys(manifest.drift.forks)).toEqual(['think_stripped'])
   else expect(manifest.drift).toMatchObject({ extension_rate: 1, forks: {} })
 })

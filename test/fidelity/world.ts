@@ -115,7 +115,7 @@ export async function record(
     const listener = await proxy.listen({})
     const rollouts = await putRollouts(store, 2)
     for (const [slot, rolloutId] of rollouts.entries()) {
-      const opened = await proxy.openSession({ rolloutId, role: 'agent' })
+      const opened = await proxy.openSession({ rolloutId, role: 'agent', policy: { history: 'template' } })
       const endpoint = { baseUrl: opened.baseUrl(listener.origin), key: opened.key }
       transcripts.push(await runAgent(endpoint, habits, questions))
       await askForTitle(endpoint, habits.model)

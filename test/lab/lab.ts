@@ -193,7 +193,7 @@ async function openRollout(
   const { session, key } = await lab.proxy.openSession({
     rolloutId: id,
     role: 'agent',
-    policy: { strategy: 'record', ...policy },
+    policy: { strategy: 'record', history: 'template', ...policy },
   })
   const root = `${lab.origin}/s/${session.id}`
   const rollout: LabRollout = {

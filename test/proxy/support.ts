@@ -163,7 +163,7 @@ export async function startProxy(engineUrl: string, options: Partial<ProxyOption
     events,
     async open(open = {}) {
       // Most of what is tested here is the engine's own wire; `test/splice` is about the other strategy.
-      const policy = { strategy: 'record' as const, ...open.policy }
+      const policy = { strategy: 'record' as const, history: 'template' as const, ...open.policy }
       const { session, key, baseUrl } = await proxy.openSession({ ...open, policy })
       const url = baseUrl(listener.origin)
       return {

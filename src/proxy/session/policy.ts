@@ -1,29 +1,25 @@
+import { sessionSchema } from '../../config/index.ts'
 import { PaddockError } from '../../core/index.ts'
 import type { SessionPolicy } from '../../trajectory/index.ts'
 import type { EngineAdapter } from '../engines/contract.ts'
 
-/**
- * A whole policy from the parts that were given. Unless told otherwise: the strongest token strategy, nothing pinned,
- * no budget, and an engine call whose client went away is finished, so that the client's retry gets that answer.
- */
+const standard = sessionSchema.parse({})
+
+/** A whole policy from the parts that were given; the others are the defaults of the configuration. */
 export function wholePolicy(part: Partial<SessionPolicy> = {}): SessionPolicy {
   return {
-    strategy: part.strategy ?? 'auto',
-    history: part.history ?? 'template',
+    strategy: part.strategy ?? standard.strategy,
+    history: part.history ?? standard.history,
     pin: part.pin ?? {},
     clamp: part.clamp ?? {},
     defaults: part.defaults ?? {},
     model: part.model ?? null,
-    budget: {
-      maxCalls: part.budget?.maxCalls ?? null,
-      maxSampledTokens: part.budget?.maxSampledTokens ?? null,
-      maxWallMs: part.budget?.maxWallMs ?? null,
-    },
+    budget: { ...standard.budget, ...part.budget },
     ...(part.inject === undefined || part.inject.length === 0 ? {} : { inject: part.inject }),
     ...(part.thinkingBudget === undefined ? {} : { thinkingBudget: part.thinkingBudget }),
     ...(part.topLogprobs === undefined || part.topLogprobs === 0 ? {} : { topLogprobs: part.topLogprobs }),
     ...(part.name === undefined ? {} : { name: part.name }),
-    onDisconnect: part.onDisconnect ?? 'finish',
+    onDisconnect: part.onDisconnect ?? standard.onDisconnect,
   }
 }
 
