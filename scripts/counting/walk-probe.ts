@@ -91,7 +91,7 @@ function probeMain(): void {
     take()
     void Promise.all(all).then(() => process.stderr.write('walk: taken\n'))
   })
-  // A thread is started with options of its own, and many are ended by `terminate`, which runs nothing in them.
+  // Threads get their own options, and most end by `terminate`, which runs no handler in them.
   const threading = createRequire(import.meta.url)('node:worker_threads') as { Worker: typeof Worker }
   threading.Worker = class extends threading.Worker {
     constructor(file: string | URL, o: WorkerOptions = {}) {

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 
 const root = join(import.meta.dirname, '../..')
 
-/** What one thread says at one asking. */
+/** The report of one thread. */
 interface Walked {
   readonly take: number
   readonly process: string

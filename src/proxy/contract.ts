@@ -61,9 +61,9 @@ export interface ProxyOptions {
   /** Further replicas of the engine, of the same kind and with the same model; sessions are spread over all of them. */
   readonly replicas?: readonly EngineAdapter[]
   readonly fleet?: Partial<FleetLimits>
-  /** Stores the engine's fingerprint and returns its digest; without it calls carry none. */
   /** Keeps what an engine gives beside ids and logprobs: alternatives per token, routed experts. Default: dropped. */
   readonly blobs?: Pick<Blobs, 'put'>
+  /** Stores the engine's fingerprint and returns its digest; without it calls carry none. */
   readonly putFingerprint?: (fingerprint: EngineFingerprint) => Promise<string>
   readonly clock?: Clock
   readonly onEvent?: (event: ProxyEvent) => void

@@ -20,11 +20,11 @@ export interface Conformance {
   /** Calls by class, over all probes; `main` too. */
   readonly classes: Readonly<Partial<Record<CallClass, number>>>
   readonly retries: Readonly<Record<FaultProbe, RetryFacts | null>>
-  /** Null where it offers no tool that starts another agent. */
   /** Null where it made no call that could be gone on from. */
   readonly replay: ReplayFacts | null
   /** In a copy of its box; null where its preset offers no such way. */
   readonly copied: CopiedFacts | null
+  /** Null where it offers no tool that starts another agent. */
   readonly subagents: SubagentFacts | null
   /** Part of the sampled tokens whose answer was sent whole, or came back in a later prompt. Clean probes. */
   readonly delivered: number | null

@@ -432,7 +432,6 @@ function naming(policy: string | null): { readonly policy?: string } {
   return policy === null ? {} : { policy }
 }
 
-/** Throws `POLICY_SHARED` for weights that others stand on. */
 /** Throws `POLICY_SHARED` where others would be moved with it: they share its engine. */
 export function requireOwnEngine({ policies }: Pick<Proxy, 'policies'>, policy: string | null): void {
   const own = policies.find(({ name }) => name === policy)

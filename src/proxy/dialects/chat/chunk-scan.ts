@@ -175,8 +175,7 @@ class ChunkScan implements ChunkFacts {
     return close === -1 ? skipValue(this.bytes, at) : close + 1
   }
 
-  /** Byte by byte: most keys differ in length, and a call into native code costs more than a short key. */
-  /** Whether the quoted text is this one. */
+  /** Whether the quoted text is this one. Byte by byte: a call into native code costs more than a short key. */
   private is(start: number, end: number, key: Buffer): boolean {
     if (end - start !== key.length) return false
     for (let i = key.length - 2; i > 0; i -= 1) if (this.bytes[start + i] !== key[i]) return false
