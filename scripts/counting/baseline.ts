@@ -45,10 +45,10 @@ export function readBaseline(text: string): Baseline {
   return limits
 }
 
-/** The most that a count may be; a count below its target may be anything up to it. Null: the baseline lacks it. */
+/** The most that a count may be; a count below its target may be anything up to it. Null: the baseline lacks it, and it has no target. */
 function limitOf({ key, target }: Count, baseline: Baseline): number | null {
   const { base, raises } = baseline.get(key) ?? { base: Infinity, raises: [] }
-  if (base === Infinity) return null
+  if (base === Infinity) return target
   return Math.max(target ?? 0, base + raises.reduce((sum, { amount }) => sum + amount, 0))
 }
 
