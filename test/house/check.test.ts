@@ -55,20 +55,23 @@ async function report(skipped: readonly { readonly file: string; readonly test: 
 }
 /** Runs it without a terminal, where no Docker answers and this user may not start one. */
 function check(...args: readonly string[]): { readonly code: number | null; readonly out: string } {
-  const { status, stdout, stderr } = spawnSync('/bin/sh', [join(at, 'check'), ...args], {
+  const { status, stdout } = spawnSync('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', join(at, 'check'), ...args], {
     encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: `${join(at, 'bin')}:/usr/bin:/bin`, DOCKER_HOST: 'unix:///nowhere/docker.sock' },
   })
-  return { code: status, out: stdout + stderr }
+  return { code: status, out: stdout }
 }
 const lines = (out: string): string[] => out.trimEnd().split('\n')
 const inBoxes = { file: 'boxes.test.ts', test: 'in a box' }
 const later = { file: 'plain.test.ts', test: 'later' }
 
-it('runs the rest without Docker, and ends with what was not run', async () => {
+it('runs the rest without Docker and root, and ends with what was not run', async () => {
   await report([inBoxes])
+  await program('bin/id', 'echo 1000')
+  await rm(join(at, 'bin/debootstrap'))
   const { code, out } = check()
+  expect(out).toContain('Missing for check: debootstrap. Fix: sudo apt-get install debootstrap')
   expect(code, out).toBe(0)
   expect(lines(out).slice(-2)).toEqual(['2 passed, 0 failed, 1 skipped', '2 passed, 1 not run: no Docker'])
   expect(lines(out).slice(0, 2)).toEqual([
@@ -91,6 +94,26 @@ it('says what it lacks and installs it without a terminal, and not with --no-ins
   expect(await asked()).toBe('')
   expect(check('--fast').out).toContain('Installs first: npm dependencies')
   expect(await asked()).toMatch(/^npm ci /)
+})
+
+it.each([
+  ['\n', ['npm ci', 'apt-get install']],
+  ['n\n', []],
+])('asks once on a terminal, all that it would install: %j', async (input, installed) => {
+  await write('package-lock.json', '{"newer":true}')
+  await program('bin/id', 'echo 0')
+  await rm(join(at, 'bin/debootstrap'))
+  const { stdout } = spawnSync('script', ['-qec', `sh ${join(at, 'check')}`, '/dev/null'], {
+    encoding: 'utf8',
+    input,
+    env: { PATH: `${join(at, 'bin')}:/usr/bin:/bin`, DOCKER_HOST: 'unix:///nowhere/docker.sock' },
+  })
+  expect(stdout).toContain(
+    'Installs first: npm dependencies (about 500 MB in node_modules); Debian packages: debootstrap.',
+  )
+  expect(stdout.split('[Y/n]')).toHaveLength(2)
+  const asked = await readFile(join(at, 'asked'), 'utf8').catch(() => '')
+  expect(asked.match(/^(npm ci|apt-get install)/gm) ?? []).toEqual(installed)
 })
 
 it('--strict is red for a skipped test that no line allows, and for a line without a test', async () => {

@@ -70,6 +70,14 @@ it('installs nothing without a yes, and says what is missing and how to get it',
   expect(await asked()).toBe('')
 })
 
+it('says with --look what it would install, and installs nothing', async () => {
+  await debian(0)
+  expect(machine('quickstart', '--look')).toEqual({ status: 4, out: ' debootstrap\n' })
+  expect(await asked()).toBe('')
+  await debian(1000)
+  expect(machine('quickstart', '--look').status).toBe(1)
+})
+
 it.each([
   ['without root', () => debian(1000), /Missing for quickstart: debootstrap\. Fix: sudo apt-get install debootstrap/],
   ['without apt-get', () => program('id', 'echo 0'), /Missing for quickstart: debootstrap\. Fix: .*no apt-get/],
