@@ -3,20 +3,26 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Measured; the rest follows as vitest orders it. What is long and stands elsewhere costs time and nothing else. */
 const longest = [
+  // Of the lane `more`.
   'test/validate.test.ts',
+  'test/docs/guide-commands.test.ts',
   'src/envs/gui/importers/osworld/osworld.test.ts',
   'test/fidelity/quickstart.test.ts',
+  'test/store/damage.test.ts',
+  // Of `./check`.
   'src/envs/terminal/terminal.test.ts',
   'src/sandbox/docker.test.ts',
+  'test/export/groups.test.ts',
+  'test/cli/fork.test.ts',
+  'test/rollout/groups.test.ts',
   'test/attacks/attacks.test.ts',
-  'test/rollout/gui.test.ts',
-  'src/trajectory/store/drivers.test.ts',
-  'test/proxy/restart.test.ts',
-  'test/cli/build.test.ts',
+  'src/envs/openenv/openenv.test.ts',
   'src/trajectory/export/export.test.ts',
+  'src/trajectory/store/drivers.test.ts',
+  'test/rollout/gui.test.ts',
+  'test/proxy/restart.test.ts',
   'test/cli/run-sql.test.ts',
   'test/cli/run.test.ts',
-  'test/fleet/control.test.ts',
   'test/cli/env.test.ts',
 ]
 
