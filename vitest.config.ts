@@ -48,7 +48,12 @@ export default defineConfig({
       { extends: true, test: { name: 'own process', include: all, exclude: [...never, ...shared] } },
       { extends: true, test: { name: sharedProject, include: shared, exclude: never, isolate: false } },
     ],
-    setupFiles: ['test/setup/environment.ts', 'test/setup/properties.ts', 'test/setup/cost.ts'],
+    setupFiles: [
+      'test/setup/fixtures.ts',
+      'test/setup/environment.ts',
+      'test/setup/properties.ts',
+      'test/setup/cost.ts',
+    ],
     // One more than the cores of the smallest machine: many files wait for Docker while others compute.
     maxWorkers: 3,
     // Most of what a test makes is dead at its end: more room for young objects, a tenth less CPU.

@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/{torture,real,world}/**/*.test.ts'],
+    setupFiles: ['test/setup/fixtures.ts'],
     fileParallelism: false,
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node-compile') },
     // Bounds for what hangs, far beyond what a slow machine needs: no test is about them.

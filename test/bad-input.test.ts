@@ -2,8 +2,7 @@
  * Whatever is wrong, the answer is one clear error with its code and its fix, and nothing that was recorded is lost. The
  * real programs, a real socket each.
  */
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -11,6 +10,7 @@ import type { catalogue } from '../src/core/index.ts'
 import { type ScriptedEngine, startScriptedEngine } from '../src/cli/scripted.ts'
 import { paddock, serve, type Serving } from './cli/here.ts'
 import { chat, paddock as paddockProcess } from './cli/paddock.ts'
+import { tempDir } from './fixtures/temp-dir.ts'
 
 const task = fileURLToPath(new URL('../examples/tasks/terminal/log-forensics', import.meta.url))
 const messages = [{ role: 'user', content: 'hello' }]
@@ -21,7 +21,7 @@ let engine: ScriptedEngine
 let serving: Serving
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-bad-'))
+  directory = tempDir()
   data = join(directory, 'data')
   await writeFile(join(directory, 'small.config.ts'), 'export default { proxy: { maxBodyBytes: 20000 } }')
   await writeFile(join(directory, 'broken.config.ts'), 'export default { engine: { modle: "x" } }')
@@ -33,7 +33,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await serving.stop()
   await engine[Symbol.asyncDispose]()
-  await rm(directory, { recursive: true })
 })
 
 interface Told {

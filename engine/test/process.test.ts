@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { chunksOf, INSTRUCTION, joinChat, SCRIPT, post, postStream, SHELL_TOOL, startEngine } from './support.ts'
 import type { ChildProcess } from 'node:child_process'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 import type { Loose } from './support.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -39,7 +39,7 @@ function exitCode(child: ChildProcess): Promise<number | null> {
 
 describe('the process', () => {
   it('says where it listens in one line, keeps its journal through SIGKILL, ends on SIGTERM', async () => {
-    const journal = join(mkdtempSync(join(tmpdir(), 'scripted-engine-')), 'journal.jsonl')
+    const journal = join(tempDir(), 'journal.jsonl')
     const child = start('--port', '0', '--model', 'scripted-qwen3', '--journal', journal)
     const said = await ready(child)
     expect(said).toEqual({

@@ -1,17 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 import type { Io } from './io.ts'
 import { runCli } from './program.ts'
 
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-cli-'))
+  directory = tempDir()
   await writeFile(join(directory, 'broken.ts'), 'export default { proxy: { prot: 1 } }')
-})
-afterAll(async () => {
-  await rm(directory, { recursive: true })
 })
 
 async function paddock(...args: string[]) {

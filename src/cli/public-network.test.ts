@@ -1,12 +1,12 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 import { runCli } from './program.ts'
 
 let root: string
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'paddock-public-network-'))
+  root = tempDir()
   const files = {
     'task/task.toml': '',
     'task/instruction.md': 'Do it.\n',
@@ -19,7 +19,6 @@ beforeAll(async () => {
     await writeFile(join(root, path), text)
   }
 })
-afterAll(() => rm(root, { recursive: true }))
 
 /** Loading is over where the task that is asked for is looked for; no box is started. */
 const loaded = /no task .*none/

@@ -1,19 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 import { startScriptedEngine } from './scripted.ts'
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-scripted-'))
-})
-afterAll(async () => {
-  await rm(directory, { recursive: true })
-})
+const directory = tempDir()
 
 const options = () => ({ profile: 'scripted-hermes', seed: 0, journal: join(directory, 'journal.jsonl') })
 

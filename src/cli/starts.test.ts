@@ -1,10 +1,10 @@
 /** What a start costs is what it loads: no command loads boxes, environments, rollouts or the server before it is run. */
 import { spawnSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 
 /** Prints the address of each module as it is loaded, on standard error. */
 const spy = `import { registerHooks } from 'node:module'
@@ -18,7 +18,7 @@ function loadedBy(path: string, ...args: readonly string[]): readonly string[] {
   const hook = `data:text/javascript,${encodeURIComponent(spy)}`
   const program = fileURLToPath(new URL(path, import.meta.url))
   // A file takes all that is written at once; a pipe that is full refuses it.
-  const directory = mkdtempSync(join(tmpdir(), 'paddock-starts-'))
+  const directory = tempDir()
   const told = join(directory, 'stderr')
   const file = openSync(told, 'w')
   try {
@@ -29,7 +29,6 @@ function loadedBy(path: string, ...args: readonly string[]): readonly string[] {
     return lines
   } finally {
     closeSync(file)
-    rmSync(directory, { recursive: true })
   }
 }
 

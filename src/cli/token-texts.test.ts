@@ -1,9 +1,7 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 import type { EngineAdapter } from '../proxy/index.ts'
 import { recordRollouts } from '../testing/exporter/recorded.ts'
 import { knownTokenTexts, openStore } from '../trajectory/index.ts'
@@ -14,7 +12,7 @@ it.each([
   ['SGLang', 'text'],
   ['llama.cpp', 'content'],
 ])('texts of tokens are learnt from %s, markers of the template among them', async (_, member) => {
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-texts-'))
+  const directory = tempDir()
   const asked: unknown[] = []
   const server = createServer((request, response) => {
     const parts: Buffer[] = []
@@ -48,6 +46,5 @@ it.each([
   } finally {
     await store.close()
     server.close()
-    await rm(directory, { recursive: true, force: true })
   }
 })

@@ -1,16 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 import { type ConfigInput, loadConfig } from './index.ts'
 
 let directory: string
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-config-'))
-})
-afterEach(async () => {
-  await rm(directory, { recursive: true })
+  directory = tempDir()
 })
 
 async function withFile(text: string) {

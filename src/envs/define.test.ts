@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 import { makeTask, PaddockError } from '../core/index.ts'
 import { scored } from '../reward/index.ts'
 import type { Box } from '../sandbox/index.ts'
@@ -143,26 +143,22 @@ describe('the registry', () => {
   })
 
   it('loads objects and files, and refuses what is none, with the fix', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-plugins-'))
-    try {
-      const registry = await environmentRegistry({ plugins: [defineEnvironment(spec)] })
-      expect(registry.names).toContain('riddle')
-      await writeFile(join(directory, 'empty.mjs'), 'export const nothing = 1\n')
-      await writeFile(join(directory, 'broken.mjs'), 'export default {\n')
-      const failing = async (plugin: string) =>
-        environmentRegistry({ plugins: [plugin], directory }).then(
-          () => 'loaded',
-          (error: unknown) => (error instanceof PaddockError ? error.line() : String(error)),
-        )
-      expect(await failing('./empty.mjs')).toMatch(/ENVIRONMENT_INVALID.*empty\.mjs.*defineEnvironment/)
-      expect(await failing('./broken.mjs')).toMatch(/ENVIRONMENT_INVALID.*broken\.mjs/)
-      expect(await failing('./absent.mjs')).toMatch(/ENVIRONMENT_INVALID.*Check the path/)
-      expect(await failing('paddock-environment-that-is-not-there')).toMatch(/npm install paddock-environment/)
-      const twice = environmentRegistry({ plugins: [defineEnvironment(spec), defineEnvironment(spec)] })
-      await expect(twice).rejects.toThrow(/two environments named riddle/)
-    } finally {
-      await rm(directory, { recursive: true })
-    }
+    const directory = tempDir()
+    const registry = await environmentRegistry({ plugins: [defineEnvironment(spec)] })
+    expect(registry.names).toContain('riddle')
+    await writeFile(join(directory, 'empty.mjs'), 'export const nothing = 1\n')
+    await writeFile(join(directory, 'broken.mjs'), 'export default {\n')
+    const failing = async (plugin: string) =>
+      environmentRegistry({ plugins: [plugin], directory }).then(
+        () => 'loaded',
+        (error: unknown) => (error instanceof PaddockError ? error.line() : String(error)),
+      )
+    expect(await failing('./empty.mjs')).toMatch(/ENVIRONMENT_INVALID.*empty\.mjs.*defineEnvironment/)
+    expect(await failing('./broken.mjs')).toMatch(/ENVIRONMENT_INVALID.*broken\.mjs/)
+    expect(await failing('./absent.mjs')).toMatch(/ENVIRONMENT_INVALID.*Check the path/)
+    expect(await failing('paddock-environment-that-is-not-there')).toMatch(/npm install paddock-environment/)
+    const twice = environmentRegistry({ plugins: [defineEnvironment(spec), defineEnvironment(spec)] })
+    await expect(twice).rejects.toThrow(/two environments named riddle/)
   })
 })
 

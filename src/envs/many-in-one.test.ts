@@ -1,8 +1,8 @@
 /** Files of many tasks of which some are bad: each is named with its place, and the others are there. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 import { builtInGui } from '../builtin/index.ts'
 import type { Environment } from './contract.ts'
 import { renameTask } from './gui/importers/osworld/osworld.fixture.ts'
@@ -11,11 +11,7 @@ import { loadEach } from './load-each.ts'
 import { searchEnvironment } from './search/index.ts'
 import { sql } from './sql/index.ts'
 
-let root: string
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'paddock-many-'))
-})
-afterAll(() => rm(root, { recursive: true }))
+const root = tempDir()
 
 const gui = builtInGui({ trustTasks: false })
 const one = { name: 'one', question: 'How many?', gold: 'SELECT 1' }

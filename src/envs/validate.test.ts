@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 import { PaddockError, sha256 } from '../core/index.ts'
 import { hacked, scored, unscored } from '../reward/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
@@ -46,7 +46,7 @@ const verdicts: Record<
 
 let root: string
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'paddock-published-'))
+  root = tempDir()
   for (const name of [...Object.keys(verdicts), 'broken', 'no-image', 'half']) {
     for (const [path, text] of Object.entries(whole)) {
       await mkdir(dirname(join(root, name, path)), { recursive: true })
@@ -58,7 +58,6 @@ beforeAll(async () => {
   await rm(join(root, 'unproven/solution'), { recursive: true })
   await mkdir(join(root, 'no-task'))
 })
-afterAll(() => rm(root, { recursive: true }))
 
 const sandbox = {
   ensureImage: async (recipe: { readonly name?: string }) => {

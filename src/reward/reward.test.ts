@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { tempDir } from '../../test/fixtures/temp-dir.ts'
 import type { Box } from '../sandbox/index.ts'
 import {
   compose,
@@ -214,27 +214,23 @@ describe('whether a box is starved', () => {
 
 describe('digest of the verifier', () => {
   it('changes with content, name and mode, and with nothing else', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'paddock-digest-'))
-    try {
-      const make = async (name: string, files: Record<string, string>, mode = 0o644) => {
-        for (const [path, text] of Object.entries(files)) {
-          await mkdir(join(folder, name, path, '..'), { recursive: true })
-          await writeFile(join(folder, name, path), text, { mode })
-        }
-        return directoryDigest(join(folder, name))
+    const folder = tempDir()
+    const make = async (name: string, files: Record<string, string>, mode = 0o644) => {
+      for (const [path, text] of Object.entries(files)) {
+        await mkdir(join(folder, name, path, '..'), { recursive: true })
+        await writeFile(join(folder, name, path), text, { mode })
       }
-      const same = await make('a', { 'test.sh': 'x', 'deep/check.py': 'y' })
-      expect(await make('b', { 'deep/check.py': 'y', 'test.sh': 'x' })).toBe(same)
-      const others = [
-        await make('c', { 'test.sh': 'x', 'deep/check.py': 'z' }),
-        await make('d', { 'test.sh': 'x', 'deep/check2.py': 'y' }),
-        await make('e', { 'test.sh': 'x', 'deep/check.py': 'y' }, 0o755),
-        await make('f', { 'test.sh': 'xy', 'deep/check.py': '' }),
-        await directoryDigest(join(folder, 'absent')),
-      ]
-      expect(new Set([same, ...others]).size).toBe(6)
-    } finally {
-      await rm(folder, { recursive: true })
+      return directoryDigest(join(folder, name))
     }
+    const same = await make('a', { 'test.sh': 'x', 'deep/check.py': 'y' })
+    expect(await make('b', { 'deep/check.py': 'y', 'test.sh': 'x' })).toBe(same)
+    const others = [
+      await make('c', { 'test.sh': 'x', 'deep/check.py': 'z' }),
+      await make('d', { 'test.sh': 'x', 'deep/check2.py': 'y' }),
+      await make('e', { 'test.sh': 'x', 'deep/check.py': 'y' }, 0o755),
+      await make('f', { 'test.sh': 'xy', 'deep/check.py': '' }),
+      await directoryDigest(join(folder, 'absent')),
+    ]
+    expect(new Set([same, ...others]).size).toBe(6)
   })
 })

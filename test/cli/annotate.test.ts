@@ -1,7 +1,6 @@
 /** Who may write in the viewer: forged pages, other sites, stolen and ended tokens; over a store of its own and through an owner. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openForAnnotating, type Annotating } from '../../src/cli/annotating.ts'
@@ -11,6 +10,7 @@ import { serveView, type ViewServer } from '../../src/server/index.ts'
 import { createToken, revokeToken, type Role } from '../../src/access/index.ts'
 import { openReader, openStore, type StoreReader } from '../../src/trajectory/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { serve, type Serving } from './here.ts'
 
 const own = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', 'x-paddock-annotate': '1' }
@@ -75,7 +75,7 @@ async function contextOf(directoryOfData: string) {
 const verdicts = async (reader: StoreReader) => (await reader.catalogue.rollout(rolloutId)).verdicts
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-annotate-'))
+  directory = tempDir()
   data = join(directory, 'data')
   webDirectory = join(directory)
   await writeFile(join(webDirectory, 'index.html'), '<!doctype html>')
@@ -89,7 +89,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.close()
   await writing?.[Symbol.asyncDispose]()
-  await rm(directory, { recursive: true })
 })
 
 describe('a viewer that annotates', () => {

@@ -1,11 +1,11 @@
 /** `paddock backup` beside a `paddock serve` that records, after it was killed, into a folder and into a file, and back from there. */
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runCli } from '../../src/cli/program.ts'
 import { createToken } from '../../src/access/index.ts'
 import { fsck, openReader, openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { serve as serveHere } from './here.ts'
 import { chat, serve, type Serving } from './paddock.ts'
 
@@ -14,13 +14,12 @@ let data: string
 let serving: Serving
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-backup-'))
+  directory = tempDir()
   data = join(directory, 'data')
   serving = await serve(data)
 })
 afterAll(async () => {
   await serving?.stop()
-  await rm(directory, { recursive: true })
 })
 
 async function paddock(...args: readonly string[]) {

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,6 +8,7 @@ import { recordBoxEvents } from '../../src/rollout/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
 import { launcher, paddock as paddockProcess } from './paddock.ts'
 
@@ -19,7 +19,7 @@ describe.runIf(await requireDocker())('paddock box, beside the process that owns
   const rollout = newId()
 
   beforeAll(async () => {
-    here = await mkdtemp(join(tmpdir(), 'paddock-box-'))
+    here = tempDir()
     provider = dockerProvider()
     const image = await provider.ensureImage({ kind: 'paddock-base' })
     box = await provider.createBox({ image, profile: 'user', labels: { role: 'agent', rollout } })
@@ -27,7 +27,6 @@ describe.runIf(await requireDocker())('paddock box, beside the process that owns
   })
   afterAll(async () => {
     await provider.close()
-    await rm(here, { recursive: true })
   })
 
   it('ls tells whose it is', async () => {

@@ -1,19 +1,13 @@
 /** What npm ships: compiled, with the engine's files beside it, run from another directory. */
 import { spawnSync } from 'node:child_process'
-import { access, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-build-'))
-})
-afterAll(async () => {
-  await rm(directory, { recursive: true })
-})
+const directory = tempDir()
 
 it('npm run build makes a program that starts its engine', () => {
   const built = spawnSync(process.execPath, [join(root, 'scripts/build.mjs')], { encoding: 'utf8' })

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { harnessRegistry } from '../../src/rollout/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './paddock.ts'
 
 const hasDocker = await requireDocker()
@@ -11,11 +11,7 @@ const repeats = { repeats: 1, marked: 1, recovered: true, struck: 'main' }
 const stops = { repeats: 0, afterMs: null, recovered: false, struck: 'main' }
 
 describe('paddock conform', () => {
-  let data: string
-  beforeAll(async () => {
-    data = await mkdtemp(join(tmpdir(), 'paddock-conform-'))
-  })
-  afterAll(() => rm(data, { recursive: true, force: true }))
+  const data = tempDir()
 
   const conform = async (...args: readonly string[]) => {
     const { code, out, err } = await paddock(['conform', ...args, '--json', '--data', data])

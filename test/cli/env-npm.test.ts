@@ -1,18 +1,18 @@
 /** An environment that somebody published: packed, installed into a project, and used by its npm name. */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './paddock.ts'
 
 const run = promisify(execFile)
 const example = join(import.meta.dirname, '../../examples/environments/receipts')
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-npm-'))
+  directory = tempDir()
   const source = join(directory, 'source')
   const project = join(directory, 'project')
   await mkdir(source)
@@ -31,7 +31,6 @@ beforeAll(async () => {
   const tarball = join(source, packed.stdout.trim().split('\n').at(-1) ?? '')
   await run('npm', ['install', '--silent', '--offline', '--no-audit', '--no-fund', tarball], { cwd: project })
 })
-afterAll(() => rm(directory, { recursive: true }))
 
 test('is found from the project, proves its own tasks, and is missed by name elsewhere', async () => {
   const project = join(directory, 'project')

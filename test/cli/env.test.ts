@@ -1,21 +1,21 @@
 /** `paddock env new` and what a person does next, with real boxes. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Io } from '../../src/cli/io.ts'
 import { runCli } from '../../src/cli/program.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
 import { paddock as paddockProcess } from './paddock.ts'
 
 describe('paddock env new', () => {
   let directory: string
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-env-'))
+    directory = tempDir()
     const made = await paddock(['env', 'new', 'till-slips', '--into', directory])
     expect(made).toMatchObject({ code: 0, out: expect.stringContaining('paddock validate') })
   })
-  afterAll(() => rm(directory, { recursive: true }))
   const plugin = () => join(directory, 'till-slips/environment.ts')
   const tasks = () => join(directory, 'till-slips/tasks')
 

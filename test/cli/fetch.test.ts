@@ -1,14 +1,14 @@
 /** Published data sets by name and version, out of real git repositories on this machine. */
 import { execFileSync } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { takeDataset } from '../../src/cli/datasets/checkout.ts'
 import { findDataset } from '../../src/cli/datasets/registry.ts'
 import { terminalEnvironment } from '../../src/envs/index.ts'
 import type { PaddockError } from '../../src/core/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
 
 const environment = terminalEnvironment({ publicNetwork: 'without' })
@@ -31,7 +31,7 @@ async function commit(title: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-fetch-'))
+  directory = tempDir()
   const repository = join(directory, 'repository')
   await mkdir(repository)
   git('init', '--quiet', '--initial-branch', 'main')
@@ -50,7 +50,6 @@ beforeAll(async () => {
   commits = [first, await commit('no tasks')]
   url = `file://${repository}`
 })
-afterAll(async () => rm(directory, { recursive: true, force: true }))
 
 let made = 0
 /** One command over a registry of these entries; `into` is where the tasks would be. */

@@ -1,18 +1,14 @@
 /** `paddock fork` and `paddock show --tree`, on a real store and in real boxes. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { RunSummary } from '../../src/rollout/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-cli-fork-'))
-})
-afterAll(() => rm(directory, { recursive: true }))
+const directory = tempDir()
 
 it('goes on from a rollout as it was asked for, and its tree is shown with values', async () => {
   const data = ['--data', join(directory, 'data')]

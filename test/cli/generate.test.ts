@@ -1,19 +1,15 @@
 /** `paddock generate`, and running what it names, with real boxes. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './paddock.ts'
 
 const plugin = fileURLToPath(new URL('../../examples/environments/receipts/environment.ts', import.meta.url))
 
 describe('paddock generate', () => {
-  let directory: string
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-generated-'))
-  })
-  afterAll(() => rm(directory, { recursive: true }))
+  const directory = tempDir()
 
   it('writes tasks that it proved, which run from their file and by their name', async () => {
     const file = join(directory, 'tasks.jsonl')

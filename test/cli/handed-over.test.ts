@@ -1,19 +1,15 @@
 /** Runs that meet another owner of the data directory, whatever it is doing, and what is asked of it over the control API. */
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock, serve, type Serving } from './here.ts'
 import { launcher, paddock as paddockProcess } from './paddock.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-handed-'))
-})
-afterAll(() => rm(directory, { recursive: true }))
+const directory = tempDir()
 
 it('three runs at once in one data directory: one owns it, the others are handed to it, all end', async () => {
   const data = join(directory, 'three')

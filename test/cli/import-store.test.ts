@@ -1,19 +1,18 @@
 /** `paddock import --format paddock`: what another Paddock recorded is exported here as it is there. */
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { appendLate } from '../../src/rollout/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/index.ts'
 import { openStore, runExport } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
 
 let directory: string
 const data = (name: string): string => join(directory, name)
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-import-store-'))
+  directory = tempDir()
 })
-afterEach(() => rm(directory, { recursive: true, force: true }))
 
 async function recorded(name: string): Promise<readonly string[]> {
   await using store = await openStore(data(name))

@@ -1,22 +1,21 @@
 /** `paddock run --inject`, and what exports make of it. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import type { RunSummary } from '../../src/rollout/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
 const hint = { at: 'task', text: 'Ask the heron.', label: 'hint' }
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-cli-inject-'))
+  directory = tempDir()
   await writeFile(join(directory, 'hint.json'), JSON.stringify([hint]))
   await writeFile(join(directory, 'nudge.json'), JSON.stringify([{ ...hint, at: { turn: 1 }, label: 'nudge' }]))
   await writeFile(join(directory, 'wrong.json'), JSON.stringify([{ at: 'nowhere', text: 'x', label: 'y' }]))
 })
-afterAll(() => rm(directory, { recursive: true }))
 
 interface Line {
   readonly token_ids: readonly number[]

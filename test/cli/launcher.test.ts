@@ -1,16 +1,12 @@
 /** The launcher's choice of Node, with a system `node` that only says its version and what it was given. */
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { launcher } from './paddock.ts'
 
-let root: string
-beforeAll(() => {
-  root = mkdtempSync(join(tmpdir(), 'paddock-launcher-'))
-})
-afterAll(() => rmSync(root, { recursive: true }))
+const root = tempDir()
 
 /** A checkout as the launcher sees it. */
 function checkout(name: string, o: { node: string | null; installed?: boolean; own?: boolean; built?: boolean }) {

@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { serve, type Serving } from './here.ts'
 
 const controlToken = 'a-control-token-of-sufficient-length'
@@ -12,7 +12,7 @@ describe('paddock serve, watched', () => {
   let serving: Serving
 
   beforeAll(async () => {
-    data = await mkdtemp(join(tmpdir(), 'paddock-observe-'))
+    data = tempDir()
     serving = await serve(data, [], {
       PADDOCK_LOG: 'debug',
       PADDOCK_LOG_FILE: join(data, 'logs/paddock.jsonl'),
@@ -20,7 +20,6 @@ describe('paddock serve, watched', () => {
       ENGINE_API_KEY: 'an engine key that nobody may see',
     })
   })
-  afterAll(() => rm(data, { recursive: true, force: true }))
 
   it('counts calls, strategies, drift and deliveries, and logs them without keys or words', async () => {
     const { env, control, sessionId } = serving.ready

@@ -1,9 +1,9 @@
 /** Groups of a harness that runs elsewhere, over the control API of a real `paddock serve`. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { serve, type Serving } from './here.ts'
 import { serve as serveProcess, type Serving as ServingProcess } from './paddock.ts'
 
@@ -15,7 +15,7 @@ let serving: Serving
 let token: string
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-outside-'))
+  directory = tempDir()
   data = join(directory, 'data')
   killed = await serveProcess(data)
   serving = killed
@@ -23,7 +23,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 interface Member {

@@ -1,12 +1,12 @@
 /** `paddock run --resume` after the program was killed, and after Ctrl-C. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { openReader, type RolloutView } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { launcher, paddock } from './paddock.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
@@ -15,7 +15,7 @@ let directory: string
 let config: string
 let held: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-cli-resume-'))
+  directory = tempDir()
   config = join(directory, 'paddock.config.mjs')
   held = join(directory, 'held')
   const rollouts = new URL('../../src/rollout/index.ts', import.meta.url)
@@ -38,7 +38,6 @@ beforeAll(async () => {
   )
   await writeFile(config, "export default { run: { limits: { agent: 1 } }, harnesses: ['./patient.mjs'] }\n")
 })
-afterAll(() => rm(directory, { recursive: true }))
 
 /** The rollouts of the only run of a directory; empty while there is none. */
 async function rollouts(data: string): Promise<readonly RolloutView[]> {

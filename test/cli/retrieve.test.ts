@@ -1,22 +1,17 @@
 /** `paddock retrieve`: a corpus behind a URL, until Ctrl-C. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
 import { launcher } from './paddock.ts'
 
 const examples = fileURLToPath(new URL('../../examples/tasks/search', import.meta.url))
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-retrieve-'))
-})
-afterAll(() => rm(directory, { recursive: true }))
+const directory = tempDir()
 
 it('serves the example corpus and ends with Ctrl-C', async () => {
   const args = ['retrieve', examples, '--port', '0', '--topk', '2', '--json', '--data', directory]

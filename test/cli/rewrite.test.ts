@@ -1,9 +1,9 @@
 /** `paddock rewrite`: what a teacher makes of a recorded rollout, and who takes it. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { openReader, verdictInForce } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
 
 let directory: string
@@ -11,13 +11,12 @@ let data: string
 let original: string
 let exports = 0
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-rewrite-'))
+  directory = tempDir()
   data = join(directory, 'data')
   const ran = await paddock(['run', 'records:0:1', '--env', 'sql', '--n', '1', '--data', data, '--json'])
   expect(ran.code, ran.err).toBe(0)
   original = JSON.parse(ran.out).summary.rollouts[0].rolloutId
 })
-afterAll(() => rm(directory, { recursive: true }))
 
 async function rewrite(lines: readonly object[], ...args: string[]) {
   const file = join(directory, 'edits.jsonl')

@@ -1,20 +1,14 @@
 /** `paddock run --env sql` from the tasks to a scored rollout, by the command that a person types. */
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
 
 const tasks = fileURLToPath(new URL('../../examples/tasks/sql', import.meta.url))
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-run-sql-'))
-})
-afterAll(async () => {
-  await rm(directory, { recursive: true })
-})
+const directory = tempDir()
 
 interface Shown {
   readonly rollout: {

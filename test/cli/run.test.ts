@@ -1,11 +1,10 @@
 /** `paddock run` with real boxes: on its own, through the owner of the data directory, and stopped by Ctrl-C. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { containersOf } from '../rollout/world.ts'
 import { paddock, serve } from './here.ts'
 import { launcher } from './paddock.ts'
@@ -13,13 +12,7 @@ import { launcher } from './paddock.ts'
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
 const one = [task, '--task', 'log-forensics']
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-run-'))
-})
-afterAll(async () => {
-  await rm(directory, { recursive: true })
-})
+const directory = tempDir()
 
 interface Summary {
   readonly summary: {

@@ -1,12 +1,12 @@
 /** Words are found wherever they stand, by steps that each look at a part, and a run is followed by what came since. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
 import { type SearchHit, searchStep, serveView, type ViewServer } from '../../src/server/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { openReader, openStore, type Store, type StoreReader } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { recordStory, type Story } from '../lab/story.ts'
 import { paddock } from './here.ts'
 
@@ -34,7 +34,7 @@ function watched(of: StoreReader): StoreReader {
 }
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-search-'))
+  directory = tempDir()
   data = join(directory, 'data')
   store = await openStore(data)
   story = await recordStory(store, { hostile: 'a <b>Needle.*</b> here' })
@@ -58,7 +58,6 @@ afterAll(async () => {
   await server?.close()
   await reader?.close()
   await store?.close()
-  await rm(directory, { recursive: true, force: true })
 })
 
 async function page(path: string) {

@@ -1,9 +1,9 @@
 /** What a newcomer does first: serve, point something at it, look, export; with the real programs. */
-import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock, serve as serveHere } from './here.ts'
 import { chat, serve, type Serving } from './paddock.ts'
 
@@ -13,14 +13,13 @@ let serving: Serving
 let token: string
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-serve-'))
+  directory = tempDir()
   data = join(directory, 'data')
   serving = await serve(data, ['--label', 'who=test'])
   token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 function control(path: string, init: RequestInit = {}, key = token): Promise<Response> {

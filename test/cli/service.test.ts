@@ -1,13 +1,13 @@
 /** What a service needs: readiness, a unit that systemd takes, completion in a shell. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli } from '../../src/cli/program.ts'
 import { openReader } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { Engines } from '../fleet/support.ts'
 import { serve, type Serving } from './here.ts'
 import { chat, serve as serveProcess } from './paddock.ts'
@@ -15,13 +15,7 @@ import { chat, serve as serveProcess } from './paddock.ts'
 const units = fileURLToPath(new URL('../../deploy/systemd', import.meta.url))
 const has = (program: string): boolean => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-service-'))
-})
-afterAll(async () => {
-  await rm(directory, { recursive: true })
-})
+const directory = tempDir()
 
 describe('GET /readyz', () => {
   const engines = new Engines()

@@ -1,20 +1,19 @@
 /** Whose code runs when `paddock` is called: configurations and plugins are planted wherever one could lie. */
-import { chmod, chown, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { runCli } from '../../src/cli/program.ts'
 import { openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 let directory: string
 /** Appears when planted code runs. */
 let ran: string
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-user-code-'))
+  directory = tempDir()
   ran = join(directory, 'ran')
 })
-afterEach(() => rm(directory, { recursive: true }))
 
 async function paddock(cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const out: string[] = []

@@ -1,8 +1,8 @@
 /** Late rewards and other labels of what was recorded: beside a live owner, and after it. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { chat, paddock, serve, type Serving } from './here.ts'
 
 let directory: string
@@ -11,7 +11,7 @@ let serving: Serving
 let call: string
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-verdict-'))
+  directory = tempDir()
   data = join(directory, 'data')
   serving = await serve(data)
   await chat(serving.ready, { messages: [{ role: 'user', content: 'hello' }] })
@@ -19,7 +19,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 const verdict = (...args: readonly string[]) =>

@@ -1,10 +1,10 @@
 /** What the viewer's pages of one rollout and of runs get, over a store whose story is known. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serveView, type ViewServer } from '../../src/server/index.ts'
 import { openReader, openStore, type StoreReader } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { recordStory, type Story } from '../lab/story.ts'
 
 let directory: string
@@ -25,7 +25,7 @@ async function page(path: string) {
 }
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
+  directory = tempDir()
   const store = await openStore(join(directory, 'data'))
   story = await recordStory(store, { hostile: '<b>bold</b>' })
   await store.close()
@@ -43,7 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.close()
   await reader?.close()
-  await rm(directory, { recursive: true, force: true })
 })
 
 type Fields = Record<string, unknown>

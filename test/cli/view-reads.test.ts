@@ -1,12 +1,10 @@
 /** No read of the viewer is as long as its run, and what was read once is not read again: counted at the reader's door. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Id, newId } from '../../src/core/index.ts'
 import { ViewPages } from '../../src/server/view/pages.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { openReader, openStore, type Store, type StoreReader } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Counted, countedReader } from '../lab/counted-reader.ts'
 import { trainRun, type Trainer } from '../lab/trained-run.ts'
 
@@ -25,7 +23,7 @@ let taskDigest: string
 let trainer: Trainer
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
+  directory = tempDir()
   store = await openStore(directory)
   const [sample = ''] = await recordRollouts(store, [{ reward: 1 }])
   const { catalogue } = store
@@ -51,7 +49,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await opened?.close()
   await store?.close()
-  await rm(directory, { recursive: true, force: true })
 })
 
 /** Everything that a run's pages show, and its task's. */

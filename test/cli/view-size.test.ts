@@ -1,6 +1,5 @@
 /** No reply of the viewer is large, whatever was recorded: every route is asked, over a store that is large in each way that a list or a text can be. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
@@ -8,6 +7,7 @@ import { serveView, type ViewServer } from '../../src/server/index.ts'
 import { viewRoutes } from '../../src/server/view/routes.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { openReader, openStore, type StoreReader } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const mostBytes = 512 * 1024
 const members = 600
@@ -25,7 +25,7 @@ let cookie: string
 let names: Readonly<Record<string, string>>
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
+  directory = tempDir()
   const store = await openStore(join(directory, 'data'))
   const { catalogue, recorder } = store
   const [long = ''] = await recordRollouts(store, [
@@ -102,7 +102,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.close()
   await reader?.close()
-  await rm(directory, { recursive: true, force: true })
 })
 
 /** How each route is asked; a new route has none until somebody writes it down. */

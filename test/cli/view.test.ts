@@ -1,13 +1,13 @@
 /** The viewer's server, over a store that a proxy recorded: what its pages get, and who may look. */
-import { readdir, readFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sha256 } from '../../src/core/index.ts'
 import { serveView, type ViewServer } from '../../src/server/index.ts'
 import { openReader, type SessionLog, type StoreReader } from '../../src/trajectory/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Lab, openLab } from '../lab/lab.ts'
 
 const web = '<!doctype html><title>viewer</title>'
@@ -96,7 +96,7 @@ beforeAll(async () => {
   ])
   await lab.store.recorder.flush()
   recordedRun = (await lab.store.catalogue.runs(10)).find(({ name }) => name === 'recorded')?.id ?? ''
-  webDirectory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
+  webDirectory = tempDir()
   await writeFile(join(webDirectory, 'index.html'), web)
   reader = await openReader(lab.storeDirectory)
   server = await serveView(reader, { port: 0, webDirectory })
@@ -108,7 +108,6 @@ afterAll(async () => {
   await server?.close()
   await reader?.close()
   await lab?.[Symbol.asyncDispose]()
-  await rm(webDirectory, { recursive: true, force: true })
 })
 
 describe('who may look', () => {

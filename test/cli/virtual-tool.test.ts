@@ -2,12 +2,12 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { json } from 'node:stream/consumers'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './paddock.ts'
 
 const example = fileURLToPath(new URL('../../examples/environments/receipts', import.meta.url))
@@ -15,7 +15,7 @@ let directory: string
 let server: Server
 let asked = 0
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-virtual-'))
+  directory = tempDir()
   server = createServer(
     (request, response) =>
       void (async () => {
@@ -34,7 +34,6 @@ beforeAll(async () => {
 afterAll(async () => {
   server.closeAllConnections()
   server.close()
-  await rm(directory, { recursive: true })
 })
 
 /** The receipts with a `look_up` that no program stands behind. */

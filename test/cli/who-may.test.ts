@@ -1,13 +1,13 @@
 /** Tokens of a running Paddock: which role may call which route, when a token ends, and who is recorded as having done what. */
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createToken, offeredRoles, type Role, routeTable } from '../../src/access/index.ts'
 import { runCli } from '../../src/cli/program.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { chat, serve, type Serving } from './here.ts'
 
 let directory: string
@@ -17,7 +17,7 @@ let admin: string
 const tokens = new Map<Role, string>()
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-who-may-'))
+  directory = tempDir()
   data = join(directory, 'data')
   serving = await serve(data)
   admin = (await readFile(join(data, 'control-token'), 'utf8')).trim()
@@ -26,7 +26,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving?.stop()
-  await rm(directory, { recursive: true })
 })
 
 /** A command of this process: starting one for each would be all that this test does. */

@@ -1,19 +1,18 @@
 /** The Python client: its own tests on the system's Python without any package, and its wheel in an environment with nothing else. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const run = promisify(execFile)
 const client = fileURLToPath(new URL('../../clients/python/', import.meta.url))
 let directory: string
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-python-'))
+  directory = tempDir()
 })
-afterEach(() => rm(directory, { recursive: true }))
 
 const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', PIP_DISABLE_PIP_VERSION_CHECK: '1', PIP_NO_CACHE_DIR: '1' }
 

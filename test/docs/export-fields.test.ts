@@ -1,12 +1,12 @@
 /** Every field that an export writes is on its reference page, and every field of the page is written. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendLate } from '../../src/rollout/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/index.ts'
 import { builtInExporters, openStore, runExport, type Store } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { formatsTable } from './render.ts'
 
 const page = (path: string): Promise<string> => readFile(new URL(`../../docs/${path}`, import.meta.url), 'utf8')
@@ -39,7 +39,7 @@ let directory: string
 let store: Store
 let made = 0
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-fields-'))
+  directory = tempDir()
   store = await openStore(join(directory, 'data'))
   const [rolloutId = ''] = await recordRollouts(store, [
     { task: 'a', group: 'a', image: true },
@@ -66,7 +66,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await store.close()
-  await rm(directory, { recursive: true, force: true })
 })
 
 async function exported(format: string): Promise<{ rows: readonly object[]; manifest: object }> {

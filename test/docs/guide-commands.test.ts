@@ -5,12 +5,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const pages = ['README.md', ...readdirSync(join(root, 'docs/guides')).map((name) => `docs/guides/${name}`)].map(
@@ -18,7 +17,6 @@ const pages = ['README.md', ...readdirSync(join(root, 'docs/guides')).map((name)
 )
 const withCommands = pages.filter(({ blocks }) => blocks.length > 0)
 
-let directory: string | undefined
 let serving: ChildProcess | undefined
 afterEach(async () => {
   if (serving !== undefined && serving.exitCode === null) {
@@ -26,9 +24,7 @@ afterEach(async () => {
     serving.kill('SIGINT')
     await ended
   }
-  if (directory !== undefined) await rm(directory, { recursive: true })
   serving = undefined
-  directory = undefined
 })
 
 function blocksOf(text: string): readonly string[] {
@@ -37,7 +33,7 @@ function blocksOf(text: string): readonly string[] {
 
 /** The shell of a reader who has started `./paddock serve` beside it. */
 async function readersShell(): Promise<NodeJS.ProcessEnv> {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-guide-'))
+  const directory = tempDir()
   const own = { PADDOCK_DATA: join(directory, 'data'), PADDOCK_PORT: '0', PADDOCK_CONTROL_PORT: '0', ENGINE_URL: '' }
   const env = { ...process.env, ...own }
   serving = spawn('./paddock', ['serve'], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] })

@@ -2,14 +2,14 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import { createHash } from 'node:crypto'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chatRequestOf, createProxy, vllmEngine } from '../../src/proxy/index.ts'
 import { openRecording } from '../../src/rollout/index.ts'
 import { openStore, runExport, type Store } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { script, startEngine, type TestEngine } from '../proxy/support.ts'
 
 let engine: TestEngine
@@ -20,7 +20,7 @@ let origin: string
 
 beforeAll(async () => {
   engine = await startEngine()
-  directory = await mkdtemp(join(tmpdir(), 'paddock-export-'))
+  directory = tempDir()
   store = await openStore(join(directory, 'store'))
   proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url: engine.url }) })
   origin = (await proxy.listen({})).origin
@@ -31,7 +31,6 @@ afterAll(async () => {
   await proxy.close()
   await store.close()
   await engine.stop()
-  await rm(directory, { recursive: true, force: true })
 })
 
 const model = 'scripted-hermes'

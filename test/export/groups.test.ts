@@ -1,6 +1,5 @@
 /** What a trainer takes for a group is a group, also after members were lost (invariant I11). */
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { groupSpec } from '../../src/rollout/index.ts'
@@ -13,6 +12,7 @@ import {
   runExport,
   type Store,
 } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type TrainerRow, trainerRules } from './trainer-groups.ts'
 
 const rlFormats = builtInExporters.all().filter(({ purpose }) => purpose === 'rl')
@@ -20,7 +20,7 @@ const counting = rlFormats.filter(({ trainer }) => trainer.equalGroups).map(({ n
 
 /** A store of its own with rollouts, and what an export of it gives a trainer. */
 async function opened(rollouts: readonly RecordedRollout[]) {
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-groups-'))
+  const directory = tempDir()
   const store = await openStore(join(directory, 'data'))
   const ids = await recordRollouts(store, rollouts)
   let made = 0
@@ -47,7 +47,6 @@ async function opened(rollouts: readonly RecordedRollout[]) {
     taskOf: ({ rolloutId }: TrainerRow) => rollouts[ids.indexOf(rolloutId)]?.task ?? 'none',
     [Symbol.asyncDispose]: async () => {
       await (store satisfies Store).close()
-      await rm(directory, { recursive: true, force: true })
     },
   }
 }

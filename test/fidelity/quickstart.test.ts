@@ -1,11 +1,11 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { compareFiles } from './compare.ts'
 
 /**
@@ -19,7 +19,7 @@ let out: string
 let printed: string
 
 beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), 'paddock-quickstart-'))
+  scratch = tempDir()
   data = join(scratch, 'data')
   out = join(scratch, 'out')
   const { stdout } = await promisify(execFile)('./quickstart', ['--yes', '--data', data, '--out', out], {
@@ -29,7 +29,6 @@ beforeAll(async () => {
   })
   printed = stdout
 }, 600_000)
-afterAll(async () => rm(scratch, { recursive: true, force: true }))
 
 describe('quickstart', () => {
   it('ends both acts and says what it wrote and what is left', () => {

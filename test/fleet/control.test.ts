@@ -1,9 +1,9 @@
 /** The fleet as an operator and a trainer see it: configuration, control routes, commands, metrics. */
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { chat, paddock, serve, type Serving } from '../cli/here.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine } from '../proxy/support.ts'
 import { Engines, orders, words } from './support.ts'
 
@@ -14,7 +14,7 @@ let token: string
 let urls: string
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-fleet-'))
+  directory = tempDir()
   await engines.start(2)
   urls = engines.running.map(({ url }) => url).join()
   serving = await serve(join(directory, 'data'), ['--engine', urls])
@@ -23,7 +23,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await serving.stop()
   await engines[Symbol.asyncDispose]()
-  await rm(directory, { recursive: true })
 })
 
 const messages = [{ role: 'user', content: 'Count.' }]

@@ -1,9 +1,9 @@
 /** Weights that are a LoRA adapter: what runs goes on under what it began with, new calls name the new one, and no harness sees any of it. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sglangEngine } from '../../src/proxy/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import type { TestEngine, TestProxy, TestSession } from '../proxy/support.ts'
 import { ask, count, Engines, journal, sampledOf, sampling, words } from './support.ts'
 
@@ -11,12 +11,11 @@ const engines = new Engines()
 let directory: string
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-lora-'))
+  directory = tempDir()
   await engines.start(2)
 })
 afterAll(async () => {
   await engines[Symbol.asyncDispose]()
-  await rm(directory, { recursive: true })
 })
 
 let names = 0

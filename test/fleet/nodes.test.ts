@@ -1,6 +1,5 @@
 /** Pauses and new weights over a coordinator and a node, each with a proxy of its own before the same engine. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WeightsLoop } from '../../src/cli/node/weights-loop.ts'
@@ -8,6 +7,7 @@ import { newId } from '../../src/core/index.ts'
 import { openaiEngine, type PauseOrder, type WeightsOrder } from '../../src/proxy/index.ts'
 import { EngineOverUpdates, FollowWeights, NodeJobs, type NodesAnswered, Shelving } from '../../src/rollout/index.ts'
 import { openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { script, type TestProxy } from '../proxy/support.ts'
 import { ask, count, Engines, inFlight, orders, sampling, words } from './support.ts'
 
@@ -44,7 +44,7 @@ interface Two extends AsyncDisposable {
 
 /** A coordinator whose one node holds a job, and hears of weights in this process. */
 async function two(engines: Engines): Promise<Two> {
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-two-'))
+  const directory = tempDir()
   const store = await openStore(directory)
   const [here, there] = [await engines.proxy(), await engines.proxy()]
   const told: NodesAnswered[] = []
@@ -86,7 +86,6 @@ async function two(engines: Engines): Promise<Two> {
       alone.close()
       await Promise.all([here, there].map((one) => one[Symbol.asyncDispose]()))
       await store.close()
-      await rm(directory, { recursive: true })
     },
   }
 }
@@ -194,7 +193,7 @@ describe('engines that freeze and abort', () => {
 })
 
 it('an adapter is what new calls of the coordinator and of a node name, with no pause; the old one goes when a node has heard', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-two-lora-'))
+  const directory = tempDir()
   await using both = await two(able)
   const { engine, here, there } = both
   const put = (name: string) =>
@@ -226,5 +225,4 @@ it('an adapter is what new calls of the coordinator and of a node name, with no 
     ['second', 'version-second', 'none'],
   ])
   expect(await names()).toContain('second')
-  await rm(directory, { recursive: true })
 })

@@ -2,14 +2,14 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { keepSection } from '../../scripts/keep-section.ts'
 import { laneNames, laneOf } from '../../scripts/lanes.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const passes = `import { it } from 'vitest'\nit('passes', () => undefined)\n`
@@ -17,19 +17,13 @@ const fails = `import { it } from 'vitest'\nit('fails', () => { throw new Error(
 const doesNotLoad = `throw new Error('on purpose')\n`
 const hangs = `import { it } from 'vitest'\nit('hangs', () => new Promise(() => setInterval(() => undefined, 1000)), 600_000)\n`
 
-const folders: string[] = []
-afterEach(async () => {
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true })
-})
-
 /** Runs the lane `sample` that has these files. */
 async function lane(
   files: Readonly<Record<string, string>>,
   json: unknown,
   args: readonly string[] = [],
 ): Promise<{ readonly code: unknown; readonly out: string; readonly at: string }> {
-  const at = await mkdtemp(join(tmpdir(), 'paddock-lane-test-'))
-  folders.push(at)
+  const at = tempDir()
   await mkdir(join(at, 'test/sample'), { recursive: true })
   await symlink(join(repository, 'node_modules'), join(at, 'node_modules'))
   for (const config of ['vitest.lane.config.ts', 'vitest.config.ts']) {
@@ -126,8 +120,7 @@ it('--long runs the rest as well, without a limit, and writes its table', async 
 })
 
 it('keeps the last table of each long run, beside those of others', async () => {
-  const at = await mkdtemp(join(tmpdir(), 'paddock-lane-test-'))
-  folders.push(at)
+  const at = tempDir()
   const file = join(at, 'table.md')
   keepSection(file, 'one', '| 1 |\n')
   keepSection(file, 'two', '| 2 |\n')

@@ -1,18 +1,17 @@
 /** `scripts/machine` on machines that are made of a folder of programs: it sees nothing else. */
 import { spawnSync } from 'node:child_process'
-import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const script = fileURLToPath(new URL('../../scripts/machine', import.meta.url))
 let bin: string
 beforeEach(async () => {
-  bin = await mkdtemp(join(tmpdir(), 'paddock-machine-'))
+  bin = tempDir()
   for (const name of ['mktemp', 'rm', 'tail']) await symlink(`/usr/bin/${name}`, join(bin, name))
 })
-afterEach(() => rm(bin, { recursive: true }))
 
 async function program(name: string, body: string): Promise<void> {
   await writeFile(join(bin, name), `#!/bin/sh\n${body}\n`)

@@ -1,11 +1,10 @@
 /** A disk that is full: the harness is told, nothing that was acknowledged is lost, and it goes on when there is room. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { fsck, openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { hello, rawPost, startEngine, startProxy, type TestEngine } from './support.ts'
 
 let engine: TestEngine
@@ -32,12 +31,11 @@ const requests = [
 describe.skipIf(process.getuid?.() !== 0)('a disk without room', () => {
   let directory: string
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-full-'))
+    directory = tempDir()
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'paddock-test', directory])
   })
   afterEach(async () => {
     execFileSync('umount', [directory])
-    await rm(directory, { recursive: true })
   })
 
   /** Takes all the room there is. */

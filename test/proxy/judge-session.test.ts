@@ -1,14 +1,12 @@
 /** A judge behind Paddock's own proxy: its calls are recorded as a judge's, and never as the agent's. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createProxy, type Listener, openaiEngine, type Proxy } from '../../src/proxy/index.ts'
 import { createJudge, parseRubric } from '../../src/reward/index.ts'
 import { openStore, type Store } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 let directory: string
 let server: Server
@@ -18,7 +16,7 @@ let listener: Listener
 
 /** A judge that reads: GOOD is yes. */
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-judge-'))
+  directory = tempDir()
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.setHeader('content-type', 'application/json')
     if (request.method === 'GET') {
@@ -54,7 +52,6 @@ afterAll(async () => {
   await store.close()
   server.closeAllConnections()
   server.close()
-  await rm(directory, { recursive: true })
 })
 
 test('every question of a judge, canaries too, stands in the log of its session as class judge', async () => {

@@ -1,10 +1,9 @@
 /** A proxy ends, another one goes on over the same store: keys, conversations, stored responses and handles hold. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { buildRows, openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { revivingProxy } from '../kill/reviving.ts'
 import {
   hello,
@@ -53,9 +52,8 @@ async function turn(client: OpenAI, messages: Message[], stream: boolean): Promi
 describe('after kill -9 and a restart on the same store', () => {
   let directory: string
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-restart-'))
+    directory = tempDir()
   })
-  afterEach(async () => rm(directory, { recursive: true, force: true }))
 
   it('a harness goes on under its key and URL, and every prompt extends the same path', async () => {
     const data = join(directory, 'data')

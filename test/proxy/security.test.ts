@@ -1,12 +1,12 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
 import { serve } from '../cli/here.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { keyHeader, type Lab, type LabRollout, openLab, post } from '../lab/lab.ts'
 import { dialects } from '../lab/official.ts'
 import { type DialectName, type Json, speakerOf } from '../lab/speaker.ts'
@@ -264,7 +264,7 @@ describe('what a session key opens', () => {
 
 describe('secrets', () => {
   it('stand in clear in no log, no event and no file, whoever sent them and however', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-secrets-'))
+    const directory = tempDir()
     const data = join(directory, 'data')
     const secret = (what: string) => `canary-${what}-5f3a9c1e77`
     const serving = await serve(data, [], { PADDOCK_LOG_LEVEL: 'debug' })
@@ -339,6 +339,5 @@ describe('secrets', () => {
       )
       expect(found(log)).toEqual([])
     }
-    await rm(directory, { recursive: true, force: true })
   })
 })

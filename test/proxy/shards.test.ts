@@ -1,16 +1,15 @@
 /** Proxies in processes of their own behind one listener: whose request it is, whatever way it comes. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ShardSet } from '../../src/cli/node/shard-set.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { hello, script, startEngine, type TestEngine } from './support.ts'
 
 interface Opened {
@@ -30,7 +29,7 @@ let sessions: readonly (readonly Opened[])[]
 let again = Promise.withResolvers<string>()
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-shards-'))
+  directory = tempDir()
   engine = await startEngine()
   await engine.control('/scripts', script('Say hello.', [{ say: 'one two three four five six' }]))
   const ready = Promise.withResolvers<string>()
@@ -57,7 +56,6 @@ afterAll(async () => {
   stop.abort()
   expect(await ended).toBe(0)
   await engine.stop()
-  await rm(directory, { recursive: true })
 })
 
 /** What a shard says to an order, one at a time. */

@@ -1,11 +1,11 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId, sha256 } from '../../src/core/index.ts'
 import { openaiEngine, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
 import { openStore, runExport, type Store } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
 
 /** Experts of a token by the rule that the scripted engine follows instead of a router: layers of two. */
@@ -39,7 +39,7 @@ describe.each(apis)('side channels, %s', (wire, adapter) => {
   let store: Store
   let paddock: TestProxy
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-side-'))
+    directory = tempDir()
     engine = await startEngine('--wire', wire, '--routed-experts')
     store = await openStore(join(directory, 'data'))
     paddock = await startProxy(engine.url, {
@@ -52,7 +52,6 @@ describe.each(apis)('side channels, %s', (wire, adapter) => {
     await paddock[Symbol.asyncDispose]()
     await store.close()
     await engine.stop()
-    await rm(directory, { recursive: true, force: true })
   })
 
   it.each([

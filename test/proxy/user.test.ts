@@ -1,9 +1,6 @@
 /** What the user of a task says, simulated by a model behind a proxy of its own, and what becomes of the talk when that model is out. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { EventBody } from '../../src/core/index.ts'
@@ -12,6 +9,7 @@ import { createProxy, openaiEngine, type OpenedSession, type Proxy } from '../..
 import { recordedUser, UserConversation } from '../../src/rollout/user/conversation.ts'
 import { playedUser } from '../../src/rollout/user/played.ts'
 import { buildRows, openStore, type Store } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 type Message = { readonly role: string; readonly content: string }
 type Reply = { readonly content: string | null; readonly refusal?: string; readonly cut?: true } | number
@@ -23,7 +21,7 @@ let store: Store
 let proxy: Proxy
 let listener: Awaited<ReturnType<Proxy['listen']>>
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-user-'))
+  directory = tempDir()
   server = createServer(
     (request, response) =>
       void (async () => {
@@ -50,7 +48,6 @@ afterAll(async () => {
   await store.close()
   server.closeAllConnections()
   server.close()
-  await rm(directory, { recursive: true })
 })
 
 const ada: Extract<TaskUser, { by: 'model' }> = {

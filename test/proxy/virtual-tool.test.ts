@@ -1,9 +1,6 @@
 /** What a virtual tool says, from a record and from a model, and that a model's calls at Paddock's own proxy are kept and never trained. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -11,6 +8,7 @@ import { environmentKit } from '../../src/envs/index.ts'
 import type { Box } from '../../src/sandbox/index.ts'
 import { createProxy, openaiEngine, type Proxy } from '../../src/proxy/index.ts'
 import { openStore, type Store } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const { virtualTool, makeTask } = environmentKit
 const task = makeTask({ name: 't', environment: 'e', instruction: 'i', split: 'train', data: {}, source: '' })
@@ -33,7 +31,7 @@ let store: Store
 let proxy: Proxy
 let listener: Awaited<ReturnType<Proxy['listen']>>
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-virtual-'))
+  directory = tempDir()
   server = createServer(
     (request, response) =>
       void (async () => {
@@ -61,7 +59,6 @@ afterAll(async () => {
   await store.close()
   server.closeAllConnections()
   server.close()
-  await rm(directory, { recursive: true })
 })
 
 it('answers the same arguments as was recorded, in order, each attempt from the beginning', async () => {

@@ -1,10 +1,10 @@
 /** Agents that know nothing of us, in boxes, behind a real vLLM: their rows before an independent forward pass. */
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startVllm, type Vllm } from '../../scripts/learn.ts'
 import { paddock } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { exportRows, judge, type Row, shifted } from './rows.ts'
 import { cache, oneThread, weights } from './vllm.ts'
 
@@ -21,7 +21,7 @@ describe.skipIf(cache === '')('agents behind vLLM 0.32.0 with a random Qwen3', (
   const served = (): string => join(directory, 'served')
   const rows: Record<string, readonly Row[]> = {}
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-agents-'))
+    directory = tempDir()
     await cp(weights('qwen3-tiny'), served(), { recursive: true })
     // Prompts of agents are long; random weights do not mind where they stand.
     const about = JSON.parse(await readFile(join(served(), 'config.json'), 'utf8')) as object
@@ -47,7 +47,6 @@ describe.skipIf(cache === '')('agents behind vLLM 0.32.0 with a random Qwen3', (
   })
   afterAll(async () => {
     await engine?.[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true, force: true })
   })
 
   it('agree with it on every trainable token, and shifted ids do not', async () => {

@@ -1,9 +1,8 @@
 /** Tokenizers and templates of families on a real vLLM, before random weights: they sample ids that no tokenizer writes. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paddock } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Conversation, converse } from './converse.ts'
 import { judge, miscalled } from './rows.ts'
 import { cache, type RealModel, type RealServer, startVllm } from './vllm.ts'
@@ -34,13 +33,12 @@ describe.skipIf(cache === '').each(families)('vLLM 0.32.0 with a random $model',
   let directory: string
   let talk: Conversation
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-real-'))
+    directory = tempDir()
     server = await startVllm(model, [...flags, '--logprobs-mode', `${kind}_logprobs`])
     talk = await converse(server, directory, { turns, temperature: 0.7 })
   })
   afterAll(async () => {
     await server?.[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true, force: true })
   })
 
   it('doctor tells the kind of logprobs that the flag chose', async () => {

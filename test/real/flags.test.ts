@@ -1,14 +1,14 @@
 /** What `paddock doctor` says of a real vLLM that was started with wrong flags, that engines.md has the same words, and what a proxy learns. */
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../scripts/free-port.ts'
 import { startVllm as startAny } from '../../scripts/learn.ts'
 import type { EngineFingerprint } from '../../src/core/index.ts'
 import { vllmEngine } from '../../src/proxy/index.ts'
 import { fingerprintDigest, type SessionLog } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startProxy, type TestSession } from '../proxy/support.ts'
 import { cache, startVllm, weights } from './vllm.ts'
 
@@ -22,11 +22,7 @@ const model = 'qwen3-tiny'
 
 const page = (): Promise<string> => readFile(join(import.meta.dirname, '../../docs/reference/engines.md'), 'utf8')
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-real-'))
-})
-afterAll(() => rm(directory, { recursive: true, force: true }))
+const directory = tempDir()
 
 /** What doctor finds wrong with the engine; each fix stands on the page. */
 async function lacksOf(url: string): Promise<readonly string[]> {

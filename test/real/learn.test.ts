@@ -1,10 +1,10 @@
 /** A real model behind a real vLLM learns from what Paddock recorded, through a harness that knows of neither. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Classroom, doors, type Learned, learn, openClassroom } from '../../scripts/learn.ts'
 import { fsck, openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { cache } from './vllm.ts'
 
 const steps = 50
@@ -14,14 +14,13 @@ describe.skipIf(cache === '')('a model of two million parameters', () => {
   let learned: Learned
   let data: string
   beforeAll(async () => {
-    data = await mkdtemp(join(tmpdir(), 'paddock-learn-'))
+    data = tempDir()
     room = await openClassroom(cache, doors)
     learned = await learn(room, { name: 'doors', data, seed: 1, steps, lag: 1, control: false })
     console.log(`doors: ${learned.before} before, ${learned.after} after, p ${learned.p}, ${learned.seconds} s`)
   }, 1_200_000)
   afterAll(async () => {
     await room?.[Symbol.asyncDispose]()
-    await rm(data, { recursive: true })
   })
 
   it('opens the right doors of clues that it was never trained on', () => {

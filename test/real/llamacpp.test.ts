@@ -1,7 +1,5 @@
 /** SmolLM2-135M on a real llama.cpp: the engine suite, the four dialects, doctor, a tool call, and rows before a judge. */
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,6 +7,7 @@ import { type Llamacpp, startLlamacpp } from '../../scripts/llamacpp.ts'
 import { llamacppEngine } from '../../src/proxy/index.ts'
 import { engineContract } from '../../src/testing/engine/index.ts'
 import { paddock, serve } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { dialects, official } from '../lab/official.ts'
 import { exportRows, judge, type Row, shifted } from './rows.ts'
 import { cache } from './vllm.ts'
@@ -19,13 +18,12 @@ describe.skipIf(cache === '')('llama.cpp 11549 with SmolLM2', () => {
   let server: Llamacpp
   let directory: string
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-real-'))
+    directory = tempDir()
     const up = fileURLToPath(new URL('../../scripts/llamacpp-up', import.meta.url))
     server = await startLlamacpp(execFileSync('sh', [up], { encoding: 'utf8' }).trim())
   })
   afterAll(async () => {
     await server?.[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true, force: true })
   })
 
   it('doctor says what it gives', async () => {

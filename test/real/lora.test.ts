@@ -1,13 +1,13 @@
 /** Versions that are LoRA adapters, on a real vLLM: what Paddock says of each token, beside a forward pass of the merged weights. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startVllm, type Vllm } from '../../scripts/learn.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { Trainer } from '../rl/trainer.ts'
 import { exportRows, judge, type Judged, type Row } from './rows.ts'
 import { cache, oneThread, weights } from './vllm.ts'
@@ -88,7 +88,7 @@ describe.skipIf(cache === '')('LoRA adapters as versions, vLLM 0.32.0', () => {
   }
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-real-lora-'))
+    directory = tempDir()
     const made = [join(import.meta.dirname, 'two_adapters.py'), weights(model), directory]
     execFileSync(join(cache, 'venv/bin/python'), made, { stdio: ['ignore', 'ignore', 'pipe'] })
     engine = await start()
@@ -125,7 +125,6 @@ describe.skipIf(cache === '')('LoRA adapters as versions, vLLM 0.32.0', () => {
   })
   afterAll(async () => {
     await engine?.[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true, force: true })
   })
 
   /** The ids of an answer once more, under the adapter that is live. */

@@ -1,13 +1,13 @@
 /** Resources servers of NeMo Gym, unmodified, on the real package: one that comes in it by the guide's own commands, and beside what stands in for it elsewhere. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { type Environment, nemoGymEnvironment, type NemoGymOptions } from '../../src/envs/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld } from '../rollout/world.ts'
 import { guidedRewards } from './guided.ts'
 import { cache } from './vllm.ts'
@@ -16,9 +16,7 @@ const root = join(import.meta.dirname, '../..')
 const python = join(cache, 'nemo-gym/bin/python')
 const lab = join(root, 'test/lab/nemo-gym')
 
-let directory: string
-beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'paddock-nemo-gym-'))))
-afterAll(() => rm(directory, { recursive: true, force: true }))
+const directory = tempDir()
 
 describe.skipIf(cache === '' || !existsSync(python))('example_multi_step of nemo-gym 0.7.0', () => {
   it('is run, verified by its own code and exported by the commands of the guide', async () => {

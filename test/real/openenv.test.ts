@@ -2,8 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
@@ -12,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { type Environment, openEnvEnvironment, sql } from '../../src/envs/index.ts'
 import { qwenCode, referenceAgent } from '../../src/rollout/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld } from '../rollout/world.ts'
 import { guidedRewards } from './guided.ts'
 import { cache } from './vllm.ts'
@@ -21,9 +21,7 @@ const published = join(cache, 'dipg/bin/python')
 const openenv = join(cache, 'openenv/bin/python')
 const recorded = join(root, 'test/lab/openenv')
 
-let directory: string
-beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'paddock-openenv-'))))
-afterAll(() => rm(directory, { recursive: true, force: true }))
+const directory = tempDir()
 
 describe.skipIf(cache === '' || !existsSync(published))('openenv-dipg-safety 0.1.67 from the package index', () => {
   it('is run, scored by its own code and exported by the commands of the guide', async () => {

@@ -1,13 +1,13 @@
 /** Pictures on a real vLLM: what is recorded of them, before a judge that makes its pixel values itself. */
 import { createHash } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PngScreen } from '../../src/envs/gui/desktop/png.ts'
 import { type Ready, serve } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { exportRows, judge, type Row } from './rows.ts'
 import { cache, type RealServer, startVllm } from './vllm.ts'
 
@@ -78,12 +78,11 @@ describe.skipIf(cache === '')('vLLM 0.32.0 with a random Qwen2-VL', () => {
   let directory: string
   const seen: Row[] = []
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-real-'))
+    directory = tempDir()
     server = await startVllm(model, ['--limit-mm-per-prompt', '{"image": 2, "video": 0}'])
   })
   afterAll(async () => {
     await server?.[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true, force: true })
   })
 
   describe.each(['auto', 'splice'] as const)('strategy %s', (strategy) => {

@@ -5,12 +5,12 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type EngineAdapter, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startProxy } from '../proxy/support.ts'
 import { converse, startScripted } from '../splice/support.ts'
 import { cache } from './vllm.ts'
@@ -91,14 +91,13 @@ async function use(
 }
 
 async function read(python: string, wire: string, exchanges: readonly Exchange[]): Promise<Said> {
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-protocol-'))
+  const directory = tempDir()
   const file = join(directory, 'exchanges.jsonl')
   await writeFile(file, exchanges.map((exchange) => `${JSON.stringify(exchange)}\n`).join(''))
   const { stdout, stderr, status } = spawnSync(python, ['-B', join(import.meta.dirname, 'protocol.py'), wire, file], {
     encoding: 'utf8',
     maxBuffer: 1 << 26,
   })
-  await rm(directory, { recursive: true })
   expect(status, stderr).toBe(0)
   const said = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Said
   console.log(wire, said.checked)

@@ -1,12 +1,11 @@
 /** Exports and converters through the classes of those who read them: ATIF's own models, Tinker's `Datum`. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { recordRollouts } from '../../src/testing/exporter/index.ts'
 import { openStore, runExport } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { cache } from './vllm.ts'
 
 const python = join(cache, 'verifiers/bin/python')
@@ -14,9 +13,8 @@ const python = join(cache, 'verifiers/bin/python')
 describe.skipIf(cache === '' || !existsSync(python))('tinker 0.38.0 and atif 1.8.0', () => {
   let directory: string
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-shapes-'))
+    directory = tempDir()
   })
-  afterEach(() => rm(directory, { recursive: true }))
 
   it('read what is written for them', async () => {
     const store = await openStore(join(directory, 'data'))

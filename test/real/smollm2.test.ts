@@ -1,6 +1,4 @@
 /** SmolLM2-135M on a real vLLM: the engine suite, the four dialects, doctor, and rows before an independent judge. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PromptIds } from '../../src/proxy/engines/prompt-ids.ts'
@@ -8,6 +6,7 @@ import { vllmEngine } from '../../src/proxy/index.ts'
 import { engineContract } from '../../src/testing/engine/index.ts'
 import { dialects, official } from '../lab/official.ts'
 import { paddock, serve } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { exportRows, judge, miscalled, miscontexted, type Row, shifted } from './rows.ts'
 import { cache, type RealServer, startVllm } from './vllm.ts'
 
@@ -15,12 +14,11 @@ describe.skipIf(cache === '')('vLLM 0.32.0 with SmolLM2', () => {
   let server: RealServer
   let directory: string
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-real-'))
+    directory = tempDir()
     server = await startVllm('smollm2', ['--enable-auto-tool-choice', '--tool-call-parser', 'hermes'])
   })
   afterAll(async () => {
     await server?.[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true, force: true })
   })
 
   it('doctor says what it gives', async () => {

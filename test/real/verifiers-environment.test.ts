@@ -2,15 +2,15 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { type Environment, verifiersEnvironment, type VerifiersOptions } from '../../src/envs/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld } from '../rollout/world.ts'
 import { guidedRewards } from './guided.ts'
 import { cache } from './vllm.ts'
@@ -19,9 +19,7 @@ const root = join(import.meta.dirname, '../..')
 const python = join(cache, 'advocacy/bin/python')
 const lab = join(root, 'test/lab/verifiers')
 
-let directory: string
-beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'paddock-verifiers-'))))
-afterAll(() => rm(directory, { recursive: true, force: true }))
+const directory = tempDir()
 
 describe.skipIf(cache === '' || !existsSync(python))('sophistry-bench-sprint 0.1.6 from the package index', () => {
   it('is run, scored by its own code and exported by the commands of the guide', async () => {

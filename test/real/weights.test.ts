@@ -1,13 +1,13 @@
 /** New weights in the middle of a call, on a real vLLM: what Paddock says of each token, beside what logprobs alone say. */
 import { execFileSync } from 'node:child_process'
-import { cp, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startVllm, type Vllm } from '../../scripts/learn.ts'
 import { openStore, type SessionLog } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { cache, oneThread, weights } from './vllm.ts'
 
 const ways = [
@@ -42,7 +42,7 @@ describe.skipIf(cache === '')('new weights during a call, vLLM 0.32.0', () => {
     await rename(join(place('served'), 'new'), join(place('served'), 'model.safetensors'))
   }
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-weights-'))
+    directory = tempDir()
     python('make', weights('llama3-tiny'), place('one'), place('two'))
     await cp(place('one'), place('served'), { recursive: true })
     engine = await startVllm({ cache, directory: place('served'), model: 'policy', flags: [], env: oneThread })
@@ -73,7 +73,6 @@ describe.skipIf(cache === '')('new weights during a call, vLLM 0.32.0', () => {
   })
   afterAll(async () => {
     await engine?.[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true, force: true })
   })
 
   it.each(ways.map((way, call) => ({ ...way, call })))(

@@ -1,12 +1,12 @@
 /** `examples/train/curriculum.py` against a real `paddock serve` and the scripted engine: pass rates move, and what is trained follows. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { serve, type Serving } from '../cli/here.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { Trainer } from './trainer.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
@@ -14,14 +14,13 @@ let directory: string
 let token: string
 let serving: Serving
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-curriculum-py-'))
+  directory = tempDir()
   const data = join(directory, 'data')
   serving = await serve(data)
   token = (await readFile(join(data, 'control-token'), 'utf8')).trim()
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 interface Line {

@@ -1,10 +1,10 @@
 /** Feeds with selectors, on a real `paddock serve` with real boxes: what is asked for follows what is remembered. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { paddock, serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Claim, type Json, Trainer } from './trainer.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
@@ -51,7 +51,7 @@ export const lost = { ...common, name: 'lost', choose: () => ['nobody'] }
 `
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-curriculum-'))
+  directory = tempDir()
   data = join(directory, 'data')
   skill = join(directory, 'skill.json')
   tasks = join(directory, 'sums')
@@ -76,7 +76,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 async function start(): Promise<void> {

@@ -1,11 +1,11 @@
 /** Groups that stop early, over `/rl/v1` of a real `paddock serve`: who is kept, who goes on, and what the store has of them. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serve, type Serving } from '../cli/here.ts'
 import { serve as serveProcess, type Serving as ServingProcess } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Claim, type Json, talk, task, Trainer } from './trainer.ts'
 
 let directory: string
@@ -17,14 +17,13 @@ let trainer: Trainer
 let runs = 0
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-early-'))
+  directory = tempDir()
   data = join(directory, 'data')
   killed = await serveProcess(data)
   await use(killed)
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 async function use(started: Serving): Promise<void> {

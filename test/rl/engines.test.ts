@@ -1,9 +1,9 @@
 /** Replicas that a trainer names while it runs, against a real `paddock serve` that begins without an engine. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { Engines, journal, sessionsBy } from '../fleet/support.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { say, talk, task, Trainer } from './trainer.ts'
@@ -16,7 +16,7 @@ let serving: Serving
 let trainer: Trainer
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-engines-'))
+  directory = tempDir()
   data = join(directory, 'data')
   await engines.start(3)
   other = await startEngine('--model', 'scripted-llama')
@@ -28,7 +28,6 @@ afterAll(async () => {
   await serving.stop()
   await engines[Symbol.asyncDispose]()
   await other.stop()
-  await rm(directory, { recursive: true })
 })
 
 async function start(): Promise<void> {

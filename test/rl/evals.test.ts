@@ -1,11 +1,11 @@
 /** Evaluations over `/rl/v1` of a real `paddock serve`: by a harness of the trainer's own, and by Paddock itself. */
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/trajectory/index.ts'
 import { paddock, serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Json, talk, task, Trainer } from './trainer.ts'
 
 interface Member {
@@ -36,13 +36,12 @@ let runs = 0
 let run = ''
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-evals-'))
+  directory = tempDir()
   data = join(directory, 'data')
   await start()
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 // One run at a time announces weights.
 afterEach(async () => trainer.ask('POST', `/runs/${run}/close`, {}))

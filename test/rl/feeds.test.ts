@@ -1,10 +1,10 @@
 /** A run that asks for its own groups, on a real `paddock serve` with real boxes; both sides are killed. */
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Claim, type Json, type JsonRound, Trainer } from './trainer.ts'
 
 const published = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
@@ -15,7 +15,7 @@ let serving: Serving
 let trainer: Trainer
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-feeds-'))
+  directory = tempDir()
   data = join(directory, 'data')
   tasks = join(directory, 'tasks')
   for (const name of ['a', 'b', 'c']) {
@@ -27,7 +27,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 async function start(): Promise<void> {

@@ -1,11 +1,11 @@
 /** A trainer's claims, rows and dispositions over `/rl/v1` of a real `paddock serve`. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildRows, openReader, selectForExport } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/here.ts'
 import { serve as serveProcess, type Serving as ServingProcess } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { say, talk, task, Trainer } from './trainer.ts'
 
 let directory: string
@@ -17,7 +17,7 @@ let trainer: Trainer
 let runs = 0
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-rl-'))
+  directory = tempDir()
   data = join(directory, 'data')
   killed = await serveProcess(data)
   serving = killed
@@ -25,7 +25,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 /** A run to which a trainer has attached. */

@@ -1,9 +1,9 @@
 /** What is remembered of tasks: over `/rl/v1/tasks` and `paddock list tasks`, of a real `paddock serve` that is killed. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { paddock, serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Json, talk, Trainer } from './trainer.ts'
 
 let directory: string
@@ -11,13 +11,12 @@ let data: string
 let serving: Serving
 let trainer: Trainer
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-memory-'))
+  directory = tempDir()
   data = join(directory, 'data')
   await start()
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 async function start(): Promise<void> {

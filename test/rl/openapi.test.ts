@@ -1,12 +1,12 @@
 /** The OpenAPI document of `/rl/v1`, as a real `paddock serve` gives it. What it says of answers is held by every test here. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RlParts, rlRoutes } from '../../src/server/rl/index.ts'
 import { serve, type Serving } from '../cli/here.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import type { OpenApi } from './described.ts'
 import { servedBy } from './served.ts'
 import { task, Trainer } from './trainer.ts'
@@ -17,7 +17,7 @@ let trainer: Trainer
 let document: OpenApi
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-openapi-'))
+  directory = tempDir()
   const data = join(directory, 'data')
   serving = await serve(data)
   trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
@@ -25,7 +25,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 const operations = () =>

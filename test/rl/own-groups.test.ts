@@ -1,11 +1,11 @@
 /** A trainer's groups whose rollouts Paddock does: submitted over `/rl/v1` to a real `paddock serve`, with real boxes. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Claim, type Json, Trainer } from './trainer.ts'
 
 const tasks = fileURLToPath(new URL('../../examples/tasks/terminal', import.meta.url))
@@ -15,13 +15,12 @@ let serving: Serving
 let trainer: Trainer
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-own-'))
+  directory = tempDir()
   data = join(directory, 'data')
   await start()
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 async function start(): Promise<void> {

@@ -1,9 +1,9 @@
 /** Weights of a trainer over `/rl/v1` of a real `paddock serve`: what was sampled by which, and what becomes of the old. */
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Json, talk, task, Trainer } from './trainer.ts'
 
 let directory: string
@@ -14,13 +14,12 @@ let runs = 0
 let run = ''
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-policy-'))
+  directory = tempDir()
   data = join(directory, 'data')
   await start()
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 // One run at a time announces weights.
 afterEach(async () => trainer.ask('POST', `/runs/${run}/close`, {}))

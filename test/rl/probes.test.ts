@@ -1,11 +1,11 @@
 /** A trainer's probes over `/rl/v1` of a real `paddock serve`: exact prefixes, values by rule, a budget of the run, a bucket of the manifest. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openReader, promptOfCall, type SessionLog } from '../../src/trajectory/index.ts'
 import { paddock, serve, type Serving } from '../cli/here.ts'
 import { serve as serveProcess, type Serving as ServingProcess } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Json, talk, Trainer } from './trainer.ts'
 
 interface Probe {
@@ -29,14 +29,13 @@ let killed: ServingProcess
 let serving: Serving
 let trainer: Trainer
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-probes-'))
+  directory = tempDir()
   data = join(directory, 'data')
   killed = await serveProcess(data)
   await use(killed)
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 async function use(started: Serving): Promise<void> {

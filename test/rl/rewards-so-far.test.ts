@@ -1,10 +1,10 @@
 /** Parts of a reward that an environment knows while a rollout goes on, as its trainer and a watcher are told of them with each turn. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/here.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { followLive } from './follow-live.ts'
 import { type Json, Trainer } from './trainer.ts'
 
@@ -34,7 +34,7 @@ let trainer: Trainer
 const live: Json[] = []
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-rewards-'))
+  directory = tempDir()
   data = join(directory, 'data')
   await writeFile(join(directory, 'climb.mjs'), environment)
   await mkdir(join(directory, 'tasks'))
@@ -50,7 +50,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 it('come with the turns behind them, the last of a name, and are absent where none is known', async () => {

@@ -1,7 +1,6 @@
 /** What a teacher over the network makes of a recorded rollout, and what the task's own verifier says of it. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -9,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createToken } from '../../src/access/index.ts'
 import { openReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/here.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Json, Trainer } from './trainer.ts'
 
 let directory: string
@@ -19,7 +19,7 @@ let original: string
 let gold: string
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-rewrites-'))
+  directory = tempDir()
   data = join(directory, 'data')
   serving = await serve(data)
   trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
@@ -37,7 +37,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 const say = (content: string) => [{ from: 2, to: null, messages: [{ role: 'assistant', content }] }]

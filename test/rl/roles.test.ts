@@ -1,10 +1,10 @@
 /** Engines by role: rows of a run with the logprobs of a reference model and of a teacher, or null with the reason. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/here.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { type Json, type JsonRound, Trainer } from './trainer.ts'
 
@@ -30,7 +30,7 @@ let teacher: TestEngine
 let serving: Serving
 let trainer: Trainer
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-roles-'))
+  directory = tempDir()
   data = join(directory, 'data')
   reference = await startEngine()
   teacher = await startEngine('--model', 'scripted-llama')
@@ -43,7 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await serving.stop()
   await Promise.all([reference.stop(), teacher.stop()])
-  await rm(directory, { recursive: true })
 })
 
 async function settled(run: string, more: Json = {}): Promise<Round> {

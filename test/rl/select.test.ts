@@ -1,12 +1,12 @@
 /** A run whose selector says which members of its rounds train, on a real `paddock serve` with harnesses of its own. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { serve, type Serving } from '../cli/here.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Claim, type JsonRound, Trainer } from './trainer.ts'
 
 let directory: string
@@ -31,7 +31,7 @@ export default [
 ]`
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-select-'))
+  directory = tempDir()
   const data = join(directory, 'data')
   await writeFile(join(directory, 'selectors.mjs'), selectors)
   const config = join(directory, 'paddock.config.mjs')
@@ -42,7 +42,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 /** A settled and claimed group of a run with a selector. */

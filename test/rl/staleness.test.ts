@@ -1,9 +1,9 @@
 /** A slow task while weights change after each fast one, under each mode of staleness: told from the rows of a real `paddock serve`. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { serve, type Serving } from '../cli/here.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { say as call, task, Trainer } from './trainer.ts'
 
 let directory: string
@@ -11,14 +11,13 @@ let serving: Serving
 let trainer: Trainer
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-stale-'))
+  directory = tempDir()
   const data = join(directory, 'data')
   serving = await serve(data)
   trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 interface Seen {

@@ -1,10 +1,10 @@
 /** What a trainer and a watcher are told of rollouts that go on, over a real `paddock serve`. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { knownTokenTexts, openReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/here.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { followLive } from './follow-live.ts'
 import { type Json, type OpenedRollout, say, talk, task, Trainer } from './trainer.ts'
 
@@ -40,7 +40,7 @@ let trainer: Trainer
 const live: Json[] = []
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-turns-'))
+  directory = tempDir()
   data = join(directory, 'data')
   const config = join(directory, 'paddock.config.mjs')
   await writeFile(config, 'export default { session: { topLogprobs: 4 } }')
@@ -53,7 +53,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 async function openGroup(run: string, more: Json = {}): Promise<OpenedRollout> {

@@ -1,7 +1,6 @@
 /** Work that was done elsewhere, verified by a real `paddock serve`: search by its record, terminal and sql tasks in real boxes. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createToken } from '../../src/access/index.ts'
 import { fsck } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Json, Trainer } from './trainer.ts'
 
 const examples = fileURLToPath(new URL('../../examples/tasks', import.meta.url))
@@ -21,7 +21,7 @@ let serving: Serving
 let trainer: Trainer
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-verify-'))
+  directory = tempDir()
   data = join(directory, 'data')
   await start()
   for (const environment of ['search', 'terminal', 'sql']) {
@@ -31,7 +31,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(directory, { recursive: true })
 })
 
 async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {

@@ -1,6 +1,5 @@
 /** Gui tasks with the reference agent: pictures reach the model, the log and the export; the verdict is the host's. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sha256, type Task } from '../../src/core/index.ts'
@@ -10,6 +9,7 @@ import { guiTextAgent, referenceAgent } from '../../src/rollout/index.ts'
 import { runExport } from '../../src/trajectory/index.ts'
 import { openWorld, type World } from './world.ts'
 import { builtInGui } from '../../src/builtin/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const gui = builtInGui({ trustTasks: false })
 
@@ -21,13 +21,12 @@ describe('the reference agent on a gui task', () => {
   let task: Task
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-gui-'))
+    directory = tempDir()
     world = await openWorld()
     ;[task] = (await gui.load(join(examples, 'sketch/draw-line-1'))) as [Task]
   })
   afterAll(async () => {
     await world[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true })
   })
 
   test('draws what was asked for, and what it saw is in the log, in the strip and in the export', async () => {

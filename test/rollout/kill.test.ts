@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
@@ -9,11 +7,12 @@ import { newId } from '../../src/core/index.ts'
 import { endInterrupted } from '../../src/rollout/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 import { openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine } from '../proxy/support.ts'
 import { containersOf, model, runningOf, terminalTask } from './world.ts'
 
 test('kill -9 in the agent stage leaves no container, and the next owner of the store ends what was begun', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-kill-'))
+  const directory = tempDir()
   const engine = await startEngine('--model', model)
   const { instruction } = await terminalTask('log-forensics')
   const steps = [{ shell: 'echo begun' }, { shell: 'sleep 600' }]
@@ -62,6 +61,5 @@ test('kill -9 in the agent stage leaves no container, and the next owner of the 
   } finally {
     child.kill('SIGKILL')
     await engine.stop()
-    await rm(directory, { recursive: true })
   }
 })

@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { terminal } from '../../src/envs/index.ts'
 import { type BoxHarness, defineHarness, reportExit } from '../../src/rollout/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld, type World } from './world.ts'
 
 /** An agent that needs nothing but the kernel: asks the model once and writes what it said, as it came. */
@@ -54,7 +54,7 @@ describe('a task whose image has no C library, no shell and no other program', (
 
   beforeAll(async () => {
     world = await openWorld()
-    directory = await mkdtemp(join(tmpdir(), 'paddock-libc-less-'))
+    directory = tempDir()
     const files = {
       'task.toml': `schema_version = "1.4"
 artifacts = ["/workspace"]
@@ -92,7 +92,6 @@ COPY --from=tools /dynamic /dynamic
   })
   afterAll(async () => {
     await world[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true })
   })
 
   test('is worked on by a harness that needs none, and scored', async () => {

@@ -1,11 +1,10 @@
 /** Attempts in which the policy did nothing, or had not what its task gives it: never a number. And what MCP calls cost. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { type Environment, searchEnvironment } from '../../src/envs/index.ts'
 import { type RunOptions, type RunProgress, shellHarness } from '../../src/rollout/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld, terminalTask, type World } from './world.ts'
 
 const toolsList = `curl -sS "$PADDOCK_MCP_URL" -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'`
@@ -70,7 +69,7 @@ describe('tools over MCP', () => {
   let task: Task
   const query = { query: 'Mendvald Printing House founded by', topk: 2 }
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-mcp-'))
+    directory = tempDir()
     world = await openWorld()
     environment = searchEnvironment({ directory })
     ;[task] = (await environment.load(join(import.meta.dirname, '../../examples/tasks/search/q004'))) as [Task]
@@ -81,7 +80,6 @@ describe('tools over MCP', () => {
   })
   afterAll(async () => {
     await world[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true })
   })
 
   test('a harness that never asked for them worked without them: a fault, tried again, and no verdict', async () => {

@@ -1,11 +1,11 @@
 /** Which members of a run go first, and how many go on while verifiers are slow. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { PaddockError, type Task } from '../../src/core/index.ts'
 import { terminal } from '../../src/envs/index.ts'
 import { referenceAgent, type RunProgress } from '../../src/rollout/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld, terminalTask, waitingFor } from './world.ts'
 
 /** Three tasks that differ in their instruction. */
@@ -16,7 +16,7 @@ async function threeTasks(): Promise<readonly Task[]> {
 
 test('earlier groups go first, their second attempts too, and work that waits for a verifier holds new rollouts back', async () => {
   await using world = await openWorld()
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-order-'))
+  const directory = tempDir()
   const file = join(directory, 'go')
   const tasks = await threeTasks()
   for (const task of tasks) await world.script(task, [{ say: 'done' }])
@@ -64,5 +64,4 @@ test('earlier groups go first, their second attempts too, and work that waits fo
   expect(ended.slice(2)).toEqual(ended.slice(2).toSorted())
   expect(ended).toHaveLength(7)
   expect(summary.groups.map(({ size }) => size)).toEqual([2, 2, 2])
-  await rm(directory, { recursive: true })
 })

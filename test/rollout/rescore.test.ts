@@ -1,5 +1,4 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { pack } from 'tar-stream'
@@ -16,6 +15,7 @@ import {
   verifyOrder,
 } from '../../src/rollout/index.ts'
 import { verdictInForce } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld, terminalTask, type World } from './world.ts'
 
 describe('rescore', () => {
@@ -25,7 +25,7 @@ describe('rescore', () => {
 
   beforeAll(async () => {
     world = await openWorld()
-    directory = await mkdtemp(join(tmpdir(), 'paddock-rescore-'))
+    directory = tempDir()
     const task = await terminalTask('log-forensics')
     await world.script(task, (await terminal.scripts.oracle(task)).script.steps)
     const { rollouts } = await world.run({ tasks: [task], harness: referenceAgent() })
@@ -34,7 +34,6 @@ describe('rescore', () => {
   })
   afterAll(async () => {
     await world[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true })
   })
 
   const rescore = async (

@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
@@ -18,6 +16,7 @@ import {
 } from '../../src/rollout/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { openReader, openStore, type RolloutView, type Store, verdictInForce } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { model, terminalTask, waitingFor } from './world.ts'
 
@@ -26,7 +25,7 @@ let directory: string
 let tasks: readonly Task[]
 beforeAll(async () => {
   engine = await startEngine('--model', model)
-  directory = await mkdtemp(join(tmpdir(), 'paddock-resume-'))
+  directory = tempDir()
   tasks = [await terminalTask('log-forensics'), await terminalTask('git-archaeology')]
   for (const task of tasks) {
     const { steps } = (await terminal.scripts.oracle(task)).script
@@ -38,7 +37,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await engine.stop()
-  await rm(directory, { recursive: true })
 })
 
 /** Goes on with the run in this process; the ids of the rollouts whose agents it started. */

@@ -1,11 +1,10 @@
 /** Search tasks with the reference agent: the tools on the host, the verdict from the host's own record. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { type Environment, searchEnvironment } from '../../src/envs/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld, type World } from './world.ts'
 
 const examples = join(import.meta.dirname, '../../examples/tasks/search')
@@ -17,14 +16,13 @@ describe('the reference agent on a search task', () => {
   let task: Task
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-search-'))
+    directory = tempDir()
     world = await openWorld()
     environment = searchEnvironment({ directory })
     ;[task] = (await environment.load(join(examples, 'q004'))) as [Task]
   })
   afterAll(async () => {
     await world[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true })
   })
 
   const run = (n = 1) => world.run({ tasks: [task], environment, harness: referenceAgent(), n })

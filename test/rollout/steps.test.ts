@@ -1,11 +1,11 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { attempt, terminal } from '../../src/envs/index.ts'
 import { hacked, scored, unscored } from '../../src/reward/index.ts'
 import { referenceAgent, type Rescored, rescoreRollouts, type RunSummary } from '../../src/rollout/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld, type World } from './world.ts'
 
 /**
@@ -57,11 +57,10 @@ describe('a task of several steps', () => {
 
   beforeAll(async () => {
     world = await openWorld()
-    root = await mkdtemp(join(tmpdir(), 'paddock-steps-'))
+    root = tempDir()
   })
   afterAll(async () => {
     await world[Symbol.asyncDispose]()
-    await rm(root, { recursive: true })
   })
 
   async function load(name: string, change: (toml: string) => string = (toml) => toml): Promise<Task> {

@@ -1,12 +1,11 @@
 /** The three faces of one tool: a program in the box, the MCP server, and the schema; one definition, one record. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { type Environment, runToolCall, searchEnvironment } from '../../src/envs/index.ts'
 import { shellHarness } from '../../src/rollout/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld, type World } from './world.ts'
 
 const script = String.raw`
@@ -38,14 +37,13 @@ describe.runIf(await requireDocker())('tools as programs of the box', () => {
   let environment: Environment
   let task: Task
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-faces-'))
+    directory = tempDir()
     world = await openWorld()
     environment = searchEnvironment({ directory })
     ;[task] = (await environment.load(join(import.meta.dirname, '../../examples/tasks/search/q004'))) as [Task]
   })
   afterAll(async () => {
     await world[Symbol.asyncDispose]()
-    await rm(directory, { recursive: true })
   })
 
   test('answer as the MCP server and the schema do, say by exit code how it went, and are in the log', async () => {

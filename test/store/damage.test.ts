@@ -1,25 +1,24 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openReader, salvage } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { damageStore, filled } from './damage.ts'
 
 const seed = 20_261_122
 
 describe('damage of a store', () => {
   test.each(['close', 'kill'] as const)('is named or harmless, and salvage keeps the rest (%s)', async (end) => {
-    const base = await mkdtemp(join(tmpdir(), 'paddock-damaged-'))
+    const base = tempDir()
     await filled(base, 12, end)
     const found = await damageStore(base, end === 'kill', { count: 24, seed, salvageEvery: 6 })
     expect(found.missed).toEqual([])
     expect(found.lost).toEqual([])
     expect(found.reported).toBeGreaterThan(8)
-    await rm(base, { recursive: true })
   })
 
   test('a killed store whose journal is gone: what went on is named as cut, and its rollout is tainted', async () => {
-    const base = await mkdtemp(join(tmpdir(), 'paddock-damaged-'))
+    const base = tempDir()
     await filled(base, 3, 'kill')
     const journals = (await readdir(base)).filter((file) => file.includes('-journal-'))
     expect(journals.length).toBeGreaterThan(0)
@@ -33,7 +32,6 @@ describe('damage of a store', () => {
     expect(goingOn.map(({ taints }) => taints)).toEqual([['store_damage']])
     expect(sessions.cut.map(({ rollout }) => rollout)).toEqual(goingOn.map(({ id }) => id))
     expect(sessions.whole).toBe(2)
-    await rm(base, { recursive: true })
     await rm(into, { recursive: true })
   })
 })

@@ -1,6 +1,5 @@
 /** Blobs in an object store, or in a directory that machines share: the suite of every driver, on stores that misbehave as real ones do, and what an outage costs. */
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { newId, sha256 } from '../../src/core/index.ts'
@@ -17,6 +16,7 @@ import {
   type OwnedStore,
   restore,
 } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type FakeStore, keys, type Misbehaviour, startFakeStore } from '../lab/object-store.ts'
 
 let store: FakeStore
@@ -24,12 +24,11 @@ let directory: string
 const opened: SpooledBlobs[] = []
 beforeEach(async () => {
   store = await startFakeStore()
-  directory = await mkdtemp(join(tmpdir(), 'paddock-object-store-'))
+  directory = tempDir()
 })
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((one) => one.close()))
   await store.close()
-  await rm(directory, { recursive: true })
 })
 
 const place = () => ({ endpoint: store.endpoint, bucket: store.bucket, region: store.region, prefix: 'p/' })

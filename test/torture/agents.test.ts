@@ -1,16 +1,16 @@
 /** A task that needs two agents, in real boxes with a program of its own for each: the guide's commands, a trainer of both, and a kill on the way. */
 import { execFile, spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { attempt, registerEnvironments } from '../../src/envs/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 import { environmentContract } from '../../src/testing/environment/index.ts'
 import { openReader, ownBucket } from '../../src/trajectory/index.ts'
 import { serve } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const vault = join(root, 'examples/environments/vault')
@@ -24,11 +24,7 @@ environmentContract({
   make: async () => dockerProvider(),
 })
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-agents-'))
-})
-afterAll(() => rm(directory, { recursive: true }))
+const directory = tempDir()
 
 /** The command of the guide that begins so. */
 async function command(begins: string): Promise<string> {

@@ -1,14 +1,14 @@
 /** Chains of tasks in real boxes: a folder of files goes from the box of one to that of the next, and is credited where it is read. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
 import { terminal } from '../../src/envs/index.ts'
 import { referenceAgent, type RunOptions, type RunSummary } from '../../src/rollout/index.ts'
 import { serve } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { Trainer } from '../rl/trainer.ts'
 import { openWorld, type World } from '../rollout/world.ts'
 
@@ -132,7 +132,7 @@ test('the command of the guide, killed in its second link, is gone on with: link
   const root = join(import.meta.dirname, '../..')
   const guide = await readFile(join(root, 'docs/guides/chains.md'), 'utf8')
   const [program = '', ...args] = /^\.\/paddock run --chain .*$/m.exec(guide)?.[0].split(' ') ?? []
-  const data = await mkdtemp(join(tmpdir(), 'paddock-chains-'))
+  const data = tempDir()
   const asked = (...more: readonly string[]): string =>
     execFileSync(join(root, program), [...more, '--data', data], {
       cwd: root,
@@ -159,12 +159,11 @@ test('the command of the guide, killed in its second link, is gone on with: link
     expect(ended[0]?.verdict?.components).toHaveProperty('chain_credit')
   } finally {
     child.kill('SIGKILL')
-    await rm(data, { recursive: true, force: true })
   }
 })
 
 test('a trainer begins a group with what a rollout of another one left', async () => {
-  const data = await mkdtemp(join(tmpdir(), 'paddock-chains-rl-'))
+  const data = tempDir()
   const serving = await serve(data)
   try {
     const trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
@@ -191,7 +190,6 @@ test('a trainer begins a group with what a rollout of another one left', async (
     expect(await trainer.refused('POST', '/runs/outside/groups', outside)).toEqual([400, 'GROUP_INVALID'])
   } finally {
     await serving.stop()
-    await rm(data, { recursive: true, force: true })
   }
 })
 

@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { harnessRegistry } from '../../src/rollout/index.ts'
 import type { Conformance } from '../../src/cli/conform/contract.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { paddock } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { sized } from './size.ts'
 
 /** One preset of each dialect; the long run has every one. */
@@ -24,12 +22,11 @@ describe.runIf(hasDocker)(`paddock conform with ${names.length} presets`, () => 
   let found: readonly Conformance[]
 
   beforeAll(async () => {
-    data = await mkdtemp(join(tmpdir(), 'paddock-conform-'))
+    data = tempDir()
     const { code, out, err } = await paddock(['conform', ...names, '--json', '--data', data])
     if (code !== 0) throw new Error(`exit ${code}: ${err}${out.slice(-2000)}`)
     found = JSON.parse(out).harnesses
   }, 1_500_000)
-  afterAll(() => rm(data, { recursive: true, force: true }))
 
   it.each(names)('%s loses nothing and trains only what the engine conditioned on', (name) => {
     const one = found.find(({ harness }) => harness === name)

@@ -2,12 +2,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fsck, openReader, openStore, type SessionLog } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { payloads, script, rawPost, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
@@ -35,7 +34,7 @@ let vllm: TestEngine
 let sglang: TestEngine
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-engine-api-'))
+  directory = tempDir()
   const steps = [
     { shell: 'rm -rf build && make' },
     { shell: 'make test' },
@@ -49,7 +48,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await Promise.all([vllm.stop(), sglang.stop()])
-  await rm(directory, { recursive: true, force: true })
 })
 
 it(

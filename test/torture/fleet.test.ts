@@ -5,14 +5,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildRows, fsck, openReader, openStore, type SessionLog } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { words } from '../fleet/support.ts'
 import { payloads, script, shellTool } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
@@ -52,12 +51,11 @@ const random = randomFrom(seed)
 let weights = 'w0'
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-fleet-'))
+  directory = tempDir()
   for (let index = 0; index < 3; index += 1) await startEngine(index, '0')
 })
 afterAll(async () => {
   for (const { child } of engines) child.kill('SIGKILL')
-  await rm(directory, { recursive: true, force: true })
 })
 
 it(

@@ -1,6 +1,5 @@
 /** The desktop tier: a real X server, window manager and browser; input by XTEST, pictures from the server's memory. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
@@ -13,6 +12,7 @@ import { sized } from './size.ts'
 import { appSite } from '../../src/envs/gui/application/index.ts'
 import { appsByName } from '../../src/envs/gui/plugins.ts'
 import { builtInGui, guiApps } from '../../src/builtin/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const apps = appsByName(guiApps)
 const gui = builtInGui({ trustTasks: false })
@@ -35,11 +35,10 @@ describe('a gui task on a desktop', () => {
 
   beforeAll(async () => {
     sandbox = dockerProvider()
-    directory = await mkdtemp(join(tmpdir(), 'paddock-desktop-'))
+    directory = tempDir()
   })
   afterAll(async () => {
     await sandbox.close()
-    await rm(directory, { recursive: true })
   })
 
   const taskOf = async (app: string, goal: string): Promise<Task> => {

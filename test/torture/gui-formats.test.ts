@@ -1,7 +1,6 @@
 /** Tasks in the formats of the field, each proven as our own are: oracle 1 twice, null agent 0, cheats 0. */
 import { createServer } from 'node:http'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { attempt, serveDesktop, validateTasks } from '../../src/envs/index.ts'
@@ -12,12 +11,13 @@ import { cartSet, cartTask, shoppingState, shopServer } from '../../src/envs/gui
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { builtInGui } from '../../src/builtin/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const signal = new AbortController().signal
 const gui = builtInGui({ trustTasks: true })
 
 describe.runIf(await requireDocker())('imported gui tasks', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'paddock-formats-'))
+  const directory = tempDir()
   const write = (name: string, content: unknown) => {
     const path = join(directory, name)
     mkdirSync(join(path, '..'), { recursive: true })
@@ -30,7 +30,6 @@ describe.runIf(await requireDocker())('imported gui tasks', () => {
   })
   afterAll(async () => {
     await sandbox.close()
-    rmSync(directory, { recursive: true })
   })
   const proven = async (path: string) => {
     const tasks = await gui.load(path)

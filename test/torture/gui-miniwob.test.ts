@@ -2,9 +2,6 @@
  * Every page of a checkout of miniwob-plusplus: it loads, starts on its seed, says what it asks for, and its end in time
  * reaches the host. `MINIWOB_DIR` names a real one; without it, the pages are those of our fixture.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTaskBox } from '../../src/envs/index.ts'
 import { GuiBrowser } from '../../src/envs/gui/browser/index.ts'
@@ -14,10 +11,11 @@ import { miniwobSite } from '../../src/envs/gui/importers/miniwob/site.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { builtInGui } from '../../src/builtin/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const gui = builtInGui({ trustTasks: false })
 
-const fixture = mkdtempSync(join(tmpdir(), 'paddock-miniwob-'))
+const fixture = tempDir()
 writeCheckout(fixture)
 const all = await gui.load(process.env['MINIWOB_DIR'] ?? fixture)
 const tasks = all.filter(({ name }) => name.endsWith('-1'))
@@ -38,7 +36,6 @@ describe.runIf(await requireDocker())('a page of MiniWoB++', () => {
   afterAll(async () => {
     await browser?.[Symbol.asyncDispose]()
     await sandbox.close()
-    rmSync(fixture, { recursive: true })
   })
 
   it.each(tasks.map((task) => ({ name: task.name, task })))('$name', async ({ task }) => {

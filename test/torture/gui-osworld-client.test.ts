@@ -1,14 +1,12 @@
 /** `paddock desktop`: a desktop behind OSWorld's routes, until Ctrl-C, which OSWorld's own client drives unchanged. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { launcher, paddock } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { installedPython } from './clients.ts'
 
 /** As it is published for Python. It asks for much that its client does not need. */
@@ -47,7 +45,7 @@ describe.runIf(await requireDocker())('paddock desktop', () => {
   let child: ReturnType<typeof spawn>
   let url: string
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-desktop-'))
+    directory = tempDir()
     const args = ['desktop', '--port', '0', '--screen', '800x600', '--json', '--data', directory]
     child = spawn(launcher, args, { stdio: ['ignore', 'pipe', 'ignore'] })
     if (child.stdout === null) throw new Error('no output')
@@ -56,7 +54,6 @@ describe.runIf(await requireDocker())('paddock desktop', () => {
     gone.catch(() => undefined)
     ;({ url } = JSON.parse(line) as { readonly url: string })
   })
-  afterAll(() => rm(directory, { recursive: true, force: true }))
 
   it("is driven by OSWorld's own client", async () => {
     const { port } = new URL(url)

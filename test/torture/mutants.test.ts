@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { parts } from './mutants.ts'
 import { sized } from './size.ts'
 
@@ -13,7 +13,7 @@ import { sized } from './size.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 let copy: string
 beforeAll(async () => {
-  copy = await mkdtemp(join(tmpdir(), 'paddock-mutants-'))
+  copy = tempDir()
   for (const name of ['src', 'engine', 'test', 'package.json', 'tsconfig.json', 'vitest.config.ts']) {
     await cp(join(root, name), join(copy, name), {
       recursive: true,
@@ -22,7 +22,6 @@ beforeAll(async () => {
   }
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
 })
-afterAll(async () => rm(copy, { recursive: true, force: true }))
 
 /** Several parts are held by the same file, which is asked once, in one run with all others. */
 it('the tests of every part are green as it is', async () => {

@@ -1,19 +1,15 @@
 /** Forks over nodes: whoever takes one is given the records that it goes on from, and no token of the family is trained twice. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
 import { type Coordinator, coordinator, node, rollouts, stopped } from '../cli/running-nodes.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-nodes-forks-'))
-})
-afterAll(() => rm(directory, { recursive: true }))
+const directory = tempDir()
 afterEach(stopped)
 
 /** A run that nodes do, to its end: the rollouts that are new. */

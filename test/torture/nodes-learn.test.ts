@@ -1,13 +1,13 @@
 /** One run of the loop, weights included, over a coordinator and two nodes: what a trainer gets is what one machine gives it. */
 import { createHash } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { serve } from '../cli/paddock.ts'
 import { coordinator, nodeArgs, rollouts, started, stopped } from '../cli/running-nodes.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Claim, type JsonRow, Trainer } from '../rl/trainer.ts'
 
 const steps = 4
@@ -15,16 +15,12 @@ const members = 6
 const plugins = fileURLToPath(new URL('../../examples/plugins', import.meta.url))
 const tasks = { small: [17, 25], three: [1, 2, 3] } as const
 
-let directory: string
+const directory = tempDir()
 let engine: TestEngine
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-nodes-learn-'))
-})
 afterEach(async () => {
   await stopped()
   await engine.kill()
 })
-afterAll(() => rm(directory, { recursive: true }))
 
 /**
  * The loop of `examples/plugins/harness.ts`, each rollout with a seed of its own: who begins as the nth of its task has the

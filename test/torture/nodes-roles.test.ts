@@ -2,14 +2,14 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { openReader, verdictInForce } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, nodeArgs, started, stopped } from '../cli/running-nodes.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 
 const orders = join(import.meta.dirname, '../../examples/environments/orders')
@@ -42,7 +42,7 @@ async function model(says: (messages: readonly Message[]) => string): Promise<st
 }
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-nodes-roles-'))
+  directory = tempDir()
   engine = await startEngine()
   const replies = ['The wool scarf itches.', 'Please cancel the felt hat, too.', '###STOP###']
   models.customer = await model((messages) => {
@@ -62,7 +62,6 @@ afterAll(async () => {
     server.close()
   }
   await engine.kill()
-  await rm(directory, { recursive: true, force: true })
 })
 
 const scarf = join(orders, 'played/scarf.json')

@@ -1,11 +1,11 @@
 /** A coordinator and four nodes in a storm: nodes are killed, frozen and cut off within a run, one has a wrong clock, and weights change meanwhile. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, nodeArgs, stopped } from '../cli/running-nodes.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
@@ -20,13 +20,12 @@ const leaseMs = 2000
 let directory: string
 let engine: TestEngine
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-nodes-storm-'))
+  directory = tempDir()
   engine = await startEngine('--first-token-ms', '150')
 })
 afterEach(stopped)
 afterAll(async () => {
   await engine.kill()
-  await rm(directory, { recursive: true, force: true })
 })
 
 /** A network between a node and its coordinator that can be cut. */

@@ -1,21 +1,17 @@
 /** Work that is brought to a coordinator which has no Docker, verified by nodes as processes of their own, one of which is killed and one frozen while it verifies. */
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { pack } from 'tar-stream'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { fsck, openReader } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
 import { type Coordinator, node, rollouts, started, stopped } from '../cli/running-nodes.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const example = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-nodes-verify-'))
-})
-afterAll(() => rm(directory, { recursive: true }))
+const directory = tempDir()
 afterEach(stopped)
 
 /** A coordinator that reaches no Docker, with a run whose tasks are at `tasks`. */

@@ -1,27 +1,23 @@
 /** A coordinator and nodes as processes of their own: what they come to together, and what becomes of the jobs of nodes that are killed or frozen. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
 import { startEngine } from '../proxy/support.ts'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, node, rollouts, Running, started, stopped } from '../cli/running-nodes.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const tasks = fileURLToPath(new URL('../../examples/tasks/terminal', import.meta.url))
 const task = join(tasks, 'log-forensics')
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-nodes-'))
-})
-afterAll(() => rm(directory, { recursive: true }))
+const directory = tempDir()
 
 afterEach(stopped)
 

@@ -1,9 +1,9 @@
 /** Several policies in one run, over `/rl/v1` of a real `paddock serve` whose engine both share: rows, weights, claims and ages of each by itself. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { paddock, serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { type Claim, type Json, type JsonRound, type OpenedRollout, talk, task, Trainer } from '../rl/trainer.ts'
 
@@ -21,7 +21,7 @@ let trainer: Trainer
 let open = ''
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-policies-'))
+  directory = tempDir()
   data = join(directory, 'data')
   config = join(directory, 'paddock.config.ts')
   engine = await startEngine()
@@ -38,7 +38,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await serving.stop()
   await engine.stop()
-  await rm(directory, { recursive: true })
 })
 
 // One run at a time announces weights.

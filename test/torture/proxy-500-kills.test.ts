@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { Agent } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fsck, openReader, openStore, type SessionLog } from '../../src/trajectory/index.ts'
 import { type FidelityEngine, startEngine } from '../fidelity/world.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { ClientJournal, type DoomedSession, missingFrom, type Seen, warmProxy, witnessedCall } from '../lab/doomed.ts'
 import { dialects } from '../lab/official.ts'
 import { randomFrom } from './random.ts'
@@ -25,7 +25,7 @@ const strategies = ['record', 'splice', 'record', 'splice'] as const
 let engine: FidelityEngine
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-500-'))
+  directory = tempDir()
   engine = await startEngine(directory, 'scripted-hermes', ['--tokens-per-second', '400'])
   const scripts = [
     { instruction: 'Talk.', steps: [{ say: 'one two three four five six seven eight nine ten' }] },
@@ -40,7 +40,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await engine[Symbol.asyncDispose]()
-  await rm(directory, { recursive: true, force: true })
 })
 
 /** A busy machine takes ten times as long for a kill as an idle one. */

@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fsck, openReader, openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { payloads, script, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
 
@@ -18,14 +17,13 @@ let engine: TestEngine
 let directory: string
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-kill-'))
+  directory = tempDir()
   engine = await startEngine('--tokens-per-second', '400')
   await engine.control('/scripts', script('Talk.', [{ say: 'one two three four five six seven eight nine ten' }]))
   await engine.control('/scripts', script('Act.', [{ shell: 'rm -rf build && make' }, { say: 'Done.' }]))
 })
 afterAll(async () => {
   await engine.stop()
-  await rm(directory, { recursive: true, force: true })
 })
 
 /** What the client knows of one call, from the bytes it got and nothing else. */

@@ -1,11 +1,10 @@
 /** A proxy that is killed again and again while harnesses work: each gets to its end, on one path. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildRows, fsck, openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { revivingProxy } from '../kill/reviving.ts'
 import { script, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
@@ -19,14 +18,13 @@ const task = 'Work through the list.'
 let engine: TestEngine
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-restarts-'))
+  directory = tempDir()
   engine = await startEngine('--tokens-per-second', '200')
   const steps = Array.from({ length: turns }, (_, n) => ({ shell: `step ${n} of the list` }))
   await engine.control('/scripts', script(task, [...steps, { say: 'Done.' }]))
 })
 afterAll(async () => {
   await engine.stop()
-  await rm(directory, { recursive: true, force: true })
 })
 
 /** A harness that asks again, marked as its SDK marks it, until it has an answer. */

@@ -1,11 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Docker from 'dockerode'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { randomFrom } from './random.ts'
 
 /**
@@ -21,11 +21,10 @@ let data: string
 
 beforeAll(async () => {
   console.log(`run-kill: seed ${seed}`)
-  data = await mkdtemp(join(tmpdir(), 'paddock-run-kill-'))
+  data = tempDir()
   // Images are built before anything is killed, so that the kills fall into rollouts.
   execFileSync(join(root, 'paddock'), runArgs(1), { cwd: root, stdio: 'ignore' })
 })
-afterAll(async () => rm(data, { recursive: true, force: true }))
 
 describe('a run that is ended from outside', () => {
   it(`leaves nothing after SIGKILL at ${kills} seeded moments and the next command`, async () => {

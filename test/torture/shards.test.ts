@@ -1,26 +1,25 @@
 /** A node of several processes behind one listener: what becomes of the rollouts of one that is killed, and that all hear what nodes hear. */
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, type Line, nodeArgs, rollouts, type Running, started, stopped } from '../cli/running-nodes.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
 let directory: string
 let engine: TestEngine
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-shards-'))
+  directory = tempDir()
   engine = await startEngine('--wire', 'openai')
 })
 afterEach(stopped)
 afterAll(async () => {
   await engine.kill()
-  await rm(directory, { recursive: true })
 })
 
 /** A call, the gate, another call: without a box, on a connection that all agents of a process share. `<gate>.<pid>` is for one of a process. */

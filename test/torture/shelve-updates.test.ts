@@ -2,8 +2,7 @@
  * A run whose half-done rollouts are shelved by themselves whenever its trainer moves weights, over `/rl/v1` of a real
  * `paddock serve`: two updates, a box that dies in one, and Paddock killed in another.
  */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { buildRows, openReader, type StoreReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { type Json, Trainer } from '../rl/trainer.ts'
 import { containersOf, model, terminalTask } from '../rollout/world.ts'
@@ -36,7 +36,7 @@ describe.runIf(await requireDocker())(`${count} half-done rollouts whose trainer
   const agentMs = new Map<string, number>()
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-updates-'))
+    directory = tempDir()
     data = join(directory, 'data')
     engine = await startEngine('--model', model)
     const { instruction } = await terminalTask('log-forensics')
@@ -56,7 +56,6 @@ describe.runIf(await requireDocker())(`${count} half-done rollouts whose trainer
   afterAll(async () => {
     await serving.stop()
     await engine.stop()
-    await rm(directory, { recursive: true })
   })
 
   async function start(): Promise<void> {

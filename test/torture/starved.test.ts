@@ -1,7 +1,7 @@
 /** A verifier whose machine gives it too little processor time: the verdict is that of a quiet machine, or it has no number. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { availableParallelism, tmpdir } from 'node:os'
+import { cp, writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { attempt, sql, terminal } from '../../src/envs/index.ts'
@@ -10,6 +10,7 @@ import { openTaskBox } from '../../src/envs/open-box.ts'
 import { verdictIn } from '../../src/envs/sql/sql.fixture.ts'
 import { isStarved } from '../../src/reward/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const examples = join(import.meta.dirname, '../../examples/tasks')
 const { signal } = new AbortController()
@@ -22,7 +23,7 @@ let crowd: readonly ChildProcess[] = []
 // session all of them would count as one.
 beforeAll(async () => {
   sandbox = dockerProvider()
-  root = await mkdtemp(join(tmpdir(), 'paddock-starved-'))
+  root = tempDir()
   crowd = Array.from({ length: 3 * availableParallelism() }, () =>
     spawn('sh', ['-c', 'while :; do :; done'], { stdio: 'ignore', detached: true }),
   )
@@ -30,7 +31,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const one of crowd) one.kill('SIGKILL')
   await sandbox.close()
-  await rm(root, { recursive: true })
 })
 
 describe('on a machine that others use', () => {

@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { damageStore, filled } from '../store/damage.ts'
 import { sized } from './size.ts'
 
@@ -12,13 +10,12 @@ describe(`${count} flips, cuts and removals each, seed ${seed}`, () => {
   test.each(['close', 'kill'] as const)(
     'of 50 sessions: each is named by fsck or harmless, and salvage keeps the rest (%s)',
     async (end) => {
-      const base = await mkdtemp(join(tmpdir(), 'paddock-damaged-'))
+      const base = tempDir()
       await filled(base, 50, end)
       const found = await damageStore(base, end === 'kill', { count, seed, salvageEvery: 5 })
       console.log(`${end}: ${found.reported} named, ${found.harmless} harmless`, found.byFile)
       expect(found.missed).toEqual([])
       expect(found.lost).toEqual([])
-      await rm(base, { recursive: true })
     },
   )
 })

@@ -1,21 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { fsck, openReader, openStore, type SessionLog } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const kills = 20
 const runner = fileURLToPath(new URL('../kill/store-runner.ts', import.meta.url))
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-store-kill-'))
-})
-afterAll(async () => rm(directory, { recursive: true, force: true }))
+const directory = tempDir()
 
 /** What the owner said before it died. */
 interface Said {

@@ -2,8 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +11,7 @@ import { freePort } from '../../scripts/free-port.ts'
 import { keepSection } from '../../scripts/keep-section.ts'
 import { fsck, openStore } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { script, startEngine, type TestEngine } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
@@ -29,7 +29,7 @@ let paddock: Serving | null = null
 let trainer: KilledTrainer | null = null
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-trainer-kills-'))
+  directory = tempDir()
   data = join(directory, 'data')
   engine = await startEngine('--tokens-per-second', '400')
   await engine.control('/scripts', script('Talk.', [{ say: 'one two three four five' }, { say: 'six seven eight' }]))
@@ -40,7 +40,6 @@ afterAll(async () => {
   paddock?.kill('SIGKILL')
   await paddock?.ended
   await engine.stop()
-  await rm(directory, { recursive: true, force: true })
 })
 
 it(

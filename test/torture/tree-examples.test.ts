@@ -1,24 +1,23 @@
 /** The trees of `examples/train/trees` and the hints of `examples/train/hints`, done by the Python client beside a real `paddock serve`, with real boxes. */
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 let data: string
 let serving: Serving
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'paddock-trees-'))
+  data = tempDir()
   serving = await serve(data)
 })
 afterAll(async () => {
   await serving.stop()
-  await rm(data, { recursive: true })
 })
 
 async function grow(example: string, tasks = join(root, 'examples/tasks/terminal')): Promise<Record<string, unknown>> {

@@ -2,22 +2,21 @@
  * The cheats that `docs/guides/write-a-terminal-task.md` says no verifier sees: each of them scores 1 and leaves no sign, or the
  * guide is wrong. That their near neighbours are seen is `src/envs/terminal/cheats.test.ts`.
  */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { attempt, terminal } from '../../src/envs/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 let sandbox: SandboxProvider
 let root: string
 beforeAll(async () => {
   sandbox = dockerProvider({ warmBoxes: 0 })
-  root = await mkdtemp(join(tmpdir(), 'paddock-unseen-'))
+  root = tempDir()
 })
 afterAll(async () => {
   await sandbox.close()
-  await rm(root, { recursive: true })
 })
 
 const pytest = 'python3 -m pytest -q /tests/test_it.py && r=1 || r=0'

@@ -2,11 +2,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
@@ -15,6 +12,7 @@ import { createToken, revokeToken } from '../../src/access/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { openReader, openStore } from '../../src/trajectory/index.ts'
 import { launcher } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const program = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
   existsSync(path),
@@ -37,7 +35,7 @@ async function recorded() {
 
 describe.skipIf(program === undefined)('annotation in a browser', () => {
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-annotate-'))
+    directory = tempDir()
     const store = await openStore(directory)
     rolloutId = (await recordRollouts(store, [{ reward: 0 }]))[0] ?? ''
     await store.close()
@@ -62,7 +60,6 @@ describe.skipIf(program === undefined)('annotation in a browser', () => {
       viewer.kill('SIGTERM')
       await once(viewer, 'exit')
     }
-    await rm(directory, { recursive: true, force: true })
   })
 
   it('gives a verdict with its reason and source, which the page then shows in force', async () => {

@@ -1,6 +1,5 @@
 /** Finished sessions on an S3 server of somebody else's, with a catalogue in PostgreSQL: read by another data directory, over outages, copied. */
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
@@ -9,6 +8,7 @@ import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { sessionFact } from '../../src/testing/store/index.ts'
 import { backup, fsck, openReader, openStore, type OwnedStore, restore } from '../../src/trajectory/index.ts'
 import { paddock, serve } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type ObjectStoreServer, startObjectStore } from './object-store-server.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
@@ -26,12 +26,11 @@ afterAll(async () => {
   await Promise.all([server.stop(), postgres.stop()])
 })
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-world-archive-'))
+  directory = tempDir()
 })
 const owners: OwnedStore[] = []
 afterEach(async () => {
   for (const owner of owners.splice(0)) await owner.close()
-  await rm(directory, { recursive: true })
 })
 
 const at = (name: string): string => join(directory, name)

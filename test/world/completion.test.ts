@@ -1,22 +1,21 @@
 /** TAB in real shells; bash is asked in `test/cli/service.test.ts`. */
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { paddock } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 let directory: string
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-completion-'))
+  directory = tempDir()
   for (const shell of ['zsh', 'fish']) {
     const { code, out } = await paddock(['completion', shell])
     expect(code).toBe(0)
     await writeFile(join(directory, shell), out)
   }
 })
-afterAll(async () => rm(directory, { recursive: true, force: true }))
 
 const asked: readonly (readonly [line: string, words: readonly string[]])[] = [
   ['paddock to', ['token']],

@@ -1,6 +1,5 @@
 /** Blobs on an S3 server of somebody else's: the suite of every driver, and real commands over an outage of it. */
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
@@ -10,6 +9,7 @@ import { DirectoryBlobs, SpooledBlobs } from '../../src/trajectory/blobs/index.t
 import { S3Objects } from '../../src/trajectory/objects/index.ts'
 import { openStore } from '../../src/trajectory/index.ts'
 import { paddock, serve } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type ObjectStoreServer, startObjectStore } from './object-store-server.ts'
 
 let server: ObjectStoreServer
@@ -17,13 +17,12 @@ let directory: string
 const before = { ...process.env }
 beforeAll(async () => {
   server = await startObjectStore()
-  directory = await mkdtemp(join(tmpdir(), 'paddock-object-store-'))
+  directory = tempDir()
   process.env['AWS_ACCESS_KEY_ID'] = server.keys.accessKeyId
   process.env['AWS_SECRET_ACCESS_KEY'] = server.keys.secretAccessKey
 })
 afterAll(async () => {
   process.env = before
-  await rm(directory, { recursive: true })
   await server.stop()
 })
 

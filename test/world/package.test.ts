@@ -1,14 +1,14 @@
 /** The package as npm gives it: packed, installed into an empty project, used there with plugins of the project's own. */
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { chromium } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { chat, type Ended, paddock, serve } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { chromiumProgram } from './viewer.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -33,7 +33,7 @@ let project: string
 let tools: string
 let place: { readonly program: string; readonly cwd: string }
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-package-'))
+  directory = tempDir()
   project = join(directory, 'project')
   tools = join(directory, 'tools')
   await mkdir(project)
@@ -52,7 +52,6 @@ beforeAll(async () => {
   await run('npm', ['install', ...flags, ...judges], { cwd: tools })
   place = { program: join(project, 'node_modules/.bin/paddock'), cwd: project }
 })
-afterAll(() => rm(directory, { recursive: true, force: true }))
 
 /** One command of the installed program in the project, which must end well. */
 async function ran(...args: readonly string[]): Promise<Ended> {

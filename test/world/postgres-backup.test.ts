@@ -1,6 +1,5 @@
 /** Backup and restore where the catalogue is in PostgreSQL: copies of one moment while two data directories record into it. */
-import { readdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -9,16 +8,16 @@ import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { ownTables, sharedTables } from '../../src/trajectory/backup/shared-tables.ts'
 import { backup, fsck, openReader, openStore, type OwnedStore, restore } from '../../src/trajectory/index.ts'
 import { type Ended, paddock } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
 let server: PostgresServer
 let directory: string
 beforeAll(async () => {
   server = await startPostgres()
-  directory = await mkdtemp(join(tmpdir(), 'paddock-postgres-backup-'))
+  directory = tempDir()
 })
 afterAll(async () => {
-  await rm(directory, { recursive: true })
   await server.stop()
 })
 

@@ -1,12 +1,12 @@
 /** A coordinator whose PostgreSQL is lost, and whose standby is promoted: one that has all, and one that has not. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { fsck, openReader } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
 import { type Coordinator, coordinator, nodeArgs, started, stopped } from '../cli/running-nodes.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { type Claim, type Json, Trainer } from '../rl/trainer.ts'
 import { handIns, judgeStorm, StormNode, stormHarness, stormRun, until } from '../torture/storm.ts'
@@ -17,7 +17,7 @@ let directory: string
 let engine: TestEngine
 let server: PostgresServer
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-failover-'))
+  directory = tempDir()
   engine = await startEngine('--first-token-ms', '100')
   await writeFile(join(directory, 'one-call.mjs'), stormHarness)
 })
@@ -27,7 +27,6 @@ afterEach(async () => {
 })
 afterAll(async () => {
   await engine.kill()
-  await rm(directory, { recursive: true, force: true })
 })
 
 async function begun(

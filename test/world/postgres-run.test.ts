@@ -1,13 +1,13 @@
 /** Real commands with their catalogue in PostgreSQL: two Paddocks on one database, and a run that goes on after a kill. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openPostgresCatalogue, openReader, type RolloutView } from '../../src/trajectory/index.ts'
 import { type Ended, launcher, paddock, serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { Trainer } from '../rl/trainer.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
@@ -17,11 +17,10 @@ let directory: string
 const servings: Serving[] = []
 beforeAll(async () => {
   server = await startPostgres()
-  directory = await mkdtemp(join(tmpdir(), 'paddock-postgres-run-'))
+  directory = tempDir()
 })
 afterAll(async () => {
   await Promise.all(servings.map((one) => one.stop()))
-  await rm(directory, { recursive: true })
   await server.stop()
 })
 

@@ -2,8 +2,7 @@
  * A coordinator whose catalogue and queue are in PostgreSQL, and nodes in networks of their own, in a storm: nodes are killed, frozen and cut
  * off, clocks are wrong, and the server is killed in the middle.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
@@ -11,6 +10,7 @@ import { paddock } from '../cli/paddock.ts'
 import { coordinator, nodeArgs, stopped } from '../cli/running-nodes.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { keepSection } from '../../scripts/keep-section.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { randomFrom } from '../torture/random.ts'
 import { sized } from '../torture/size.ts'
 import { handIns, judgeStorm, StormNode, stormHarness, stormRun, until } from '../torture/storm.ts'
@@ -42,7 +42,7 @@ const networks: NodeNetwork[] = []
 let cables = 0
 beforeAll(async () => {
   server = await startPostgres()
-  directory = await mkdtemp(join(tmpdir(), 'paddock-postgres-storm-'))
+  directory = tempDir()
   engine = await startEngine('--host', '0.0.0.0', '--first-token-ms', '150')
 })
 afterEach(stopped)
@@ -50,7 +50,6 @@ afterAll(async () => {
   for (const network of networks) network.close()
   await engine.kill()
   await server.stop()
-  await rm(directory, { recursive: true, force: true })
 })
 
 it(

@@ -2,13 +2,13 @@
  * What each page of the viewer keeps to, in a real browser: few nodes, few and small replies, no serious fault of accessibility in light and dark, no page
  * wider than a telephone, no hostile text that gets out, and memory that stays as it is however long one goes from page to page.
  */
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { recordStory } from '../lab/story.ts'
 import { chromiumProgram, hostile, Viewer } from './viewer.ts'
 
@@ -55,7 +55,7 @@ let long: string
 
 describe.skipIf(chromiumProgram === undefined)('every page of the viewer', () => {
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
+    directory = tempDir()
     const store = await openStore(directory)
     const story = await recordStory(store, { hostile })
     const line = `${hostile} ${'x'.repeat(lineChars)}`
@@ -82,7 +82,6 @@ describe.skipIf(chromiumProgram === undefined)('every page of the viewer', () =>
 
   afterAll(async () => {
     await viewer?.close()
-    await rm(directory, { recursive: true, force: true })
   })
 
   beforeEach(async () => {

@@ -1,13 +1,13 @@
 /** Pages that follow a Paddock which writes, search, and the replay of a terminal, in a real browser beside the owner of the store. */
-import { mkdtemp, mkdir, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { createServer, connect, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { openStore, type Store } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { recordStory, type Story } from '../lab/story.ts'
 import { chromiumProgram, hostile, Viewer } from './viewer.ts'
 
@@ -87,7 +87,7 @@ class Way {
 
 describe.skipIf(chromiumProgram === undefined)('pages that follow', () => {
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-live-'))
+    directory = tempDir()
     store = await openStore(directory)
     story = await recordStory(store, { hostile })
     const [first = ''] = await recordRollouts(store, [{ reward: 1, group: 'live', task: 'live' }])
@@ -108,7 +108,6 @@ describe.skipIf(chromiumProgram === undefined)('pages that follow', () => {
   afterAll(async () => {
     await viewer?.close()
     await store?.close()
-    await rm(directory, { recursive: true, force: true })
   })
 
   beforeEach(() => {

@@ -1,11 +1,9 @@
 /** Pages of the viewer beyond its lists, in a real browser, over a store whose story is known and a rollout of 1,000 turns. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { recordStory, type Story } from '../lab/story.ts'
 import { chromiumProgram, hostile, Viewer } from './viewer.ts'
 
@@ -20,7 +18,7 @@ let long: string
 
 describe.skipIf(chromiumProgram === undefined)('pages of the viewer in a browser', () => {
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
+    directory = tempDir()
     const store = await openStore(directory)
     story = await recordStory(store, { hostile })
     ;[long = ''] = await recordRollouts(store, [
@@ -33,7 +31,6 @@ describe.skipIf(chromiumProgram === undefined)('pages of the viewer in a browser
 
   afterAll(async () => {
     await viewer?.close()
-    await rm(directory, { recursive: true, force: true })
   })
 
   beforeEach(() => {

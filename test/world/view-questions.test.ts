@@ -1,10 +1,9 @@
 /** The questions of `docs/reference/viewer-questions.md` in a real browser: each is answered within the clicks that the page says. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { recordStory, type Story } from '../lab/story.ts'
 import { type Question, questions } from './view-questions.ts'
 import { chromiumProgram, Viewer } from './viewer.ts'
@@ -40,7 +39,7 @@ async function clicksTo({ clicks, at, answer }: Question): Promise<number> {
 
 describe.skipIf(chromiumProgram === undefined)('questions of users', () => {
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
+    directory = tempDir()
     const store = await openStore(directory)
     story = await recordStory(store, { hostile: 'strange' })
     await store.close()
@@ -49,7 +48,6 @@ describe.skipIf(chromiumProgram === undefined)('questions of users', () => {
 
   afterAll(async () => {
     await viewer?.close()
-    await rm(directory, { recursive: true, force: true })
   })
 
   it('are answered within the clicks that the reference says', async () => {

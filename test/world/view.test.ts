@@ -2,15 +2,13 @@
  * The viewer in a real browser (Debian's Chromium, the launcher and the built pages), over a store of 10,000 rollouts and
  * a session of 1,000 turns. What is bounded is what grows with the store: nodes, bytes, requests, memory; never time.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/index.ts'
 import { ViewPages } from '../../src/server/view/pages.ts'
 import { recordRollouts, type RecordedRollout } from '../../src/testing/exporter/recorded.ts'
 import { openReader, openStore, type Store } from '../../src/trajectory/index.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 import { countedReader } from '../lab/counted-reader.ts'
 import { trainRun } from '../lab/trained-run.ts'
 import { chromiumProgram, hostile, Viewer } from './viewer.ts'
@@ -66,7 +64,7 @@ async function multiply(store: Store, samples: readonly string[]): Promise<void>
 
 describe.skipIf(chromiumProgram === undefined)('the viewer in a browser', () => {
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-view-'))
+    directory = tempDir()
     const store = await openStore(directory)
     const [long = '', ...samples] = await recordRollouts(store, [{ reward: 0, turns, question }, ...kinds])
     await multiply(store, samples)
@@ -81,7 +79,6 @@ describe.skipIf(chromiumProgram === undefined)('the viewer in a browser', () => 
 
   afterAll(async () => {
     await viewer?.close()
-    await rm(directory, { recursive: true, force: true })
   })
 
   beforeEach(() => {

@@ -2,14 +2,14 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { freePort } from '../../scripts/free-port.ts'
 import { paddock, serve, type Serving } from '../cli/paddock.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
 
 const run = promisify(execFile)
 const deploy = (name: string): string => fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url))
@@ -45,7 +45,7 @@ const until = (isTrue: () => Promise<boolean>): Promise<boolean> =>
 
 describe.skipIf(!existsSync('/usr/bin/prometheus'))('Prometheus', () => {
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-watch-'))
+    directory = tempDir()
     const data = join(directory, 'data')
     serving = await serve(data)
     const made = await paddock(['token', 'create', '--name', 'watch', '--role', 'view', '--data', data, '--json'])
@@ -77,7 +77,6 @@ describe.skipIf(!existsSync('/usr/bin/prometheus'))('Prometheus', () => {
       await once(prometheus, 'exit')
     }
     await serving?.stop()
-    await rm(directory, { recursive: true, force: true })
   })
 
   it('finds nothing to mend in the metrics and in the configuration', async () => {

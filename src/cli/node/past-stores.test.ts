@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { newId, sha256 } from '../../core/index.ts'
 import { openStore } from '../../trajectory/index.ts'
 import { handedJob, heldJob, JobFiles } from './job-files.ts'
@@ -13,9 +13,8 @@ let directory: string
 let now = 0
 beforeEach(async () => {
   now = 10_000
-  directory = await mkdtemp(join(tmpdir(), 'paddock-past-stores-'))
+  directory = tempDir()
 })
-afterEach(() => rm(directory, { recursive: true }))
 
 const clock = { now: () => now, monotonic: () => now }
 const held = () => new JobFiles(join(directory, 'node-jobs'), heldJob)

@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { PaddockError } from '../errors.ts'
 import { type Log, openLog } from './index.ts'
 
@@ -9,11 +9,7 @@ const sessionKey = 'pdk_3rQv1m0o2n4p6r8t0v2x4z6B8D0F2H4J'
 const engineKey = 'an engine key of no known shape'
 
 describe('a log file', () => {
-  let directory: string
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-log-'))
-  })
-  afterAll(() => rm(directory, { recursive: true }))
+  const directory = tempDir()
 
   const written = async (level: 'warn' | 'debug', say: (log: Log) => void) => {
     const file = join(directory, `${Math.random()}.jsonl`)

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { environmentRegistry } from '../../builtin/index.ts'
 import { generatedPlace, placeText } from '../../core/index.ts'
 import type { Environment, EnvironmentRegistry } from '../index.ts'
@@ -16,10 +16,9 @@ const receipts = join(import.meta.dirname, '../../../examples/environments/recei
 let directory: string
 let registry: EnvironmentRegistry
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-generate-'))
+  directory = tempDir()
   registry = await environmentRegistry({ data: directory, plugins: [receipts] })
 })
-afterAll(() => rm(directory, { recursive: true }))
 
 const names = ['break-ins', 'receipts', 'records', 'repairs', 'worlds']
 const withGenerators = (): readonly Environment[] => registry.names.map((name) => registry.get(name))

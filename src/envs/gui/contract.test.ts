@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe } from 'vitest'
+import { describe } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { dockerProvider } from '../../sandbox/index.ts'
 import { environmentContract } from '../../testing/environment/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
@@ -12,8 +12,7 @@ const gui = builtInGui({ trustTasks: false })
 const example = join(import.meta.dirname, '../../../examples/tasks/gui/settings.json')
 
 describe.runIf(await requireDocker())('gui keeps the environment contract', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'paddock-gui-'))
-  afterAll(() => rmSync(directory, { recursive: true }))
+  const directory = tempDir()
   const bad = (name: string, content: unknown) => {
     const path = join(directory, name)
     writeFileSync(path, JSON.stringify(content))

@@ -1,9 +1,9 @@
 /** Applications and importers of others, from outside of this repository's sources: how they are loaded, refused and worked on. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { builtInGui, environmentRegistry } from '../../builtin/index.ts'
 import { isPaddockError, PaddockError, type Task } from '../../core/index.ts'
 import { dockerProvider } from '../../sandbox/index.ts'
@@ -66,9 +66,8 @@ const importer: ImporterSpec<z.infer<typeof shape>> = {
 
 let directory = ''
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-gui-plugins-'))
+  directory = tempDir()
 })
-afterAll(() => rm(directory, { recursive: true }))
 
 async function lineOf(failing: () => unknown): Promise<string> {
   try {

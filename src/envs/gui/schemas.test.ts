@@ -1,8 +1,8 @@
 /** Tasks in the words that models are trained on: every schema draws the same line on the same board. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { attempt } from '../attempt.ts'
@@ -13,8 +13,7 @@ import { builtInGui } from '../../builtin/index.ts'
 
 const gui = builtInGui({ trustTasks: false })
 
-const directory = mkdtempSync(join(tmpdir(), 'paddock-schemas-'))
-afterAll(() => rmSync(directory, { recursive: true }))
+const directory = tempDir()
 
 const load = async (schema: string) => {
   const path = join(directory, `${schema}.json`)

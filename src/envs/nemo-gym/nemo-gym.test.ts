@@ -1,8 +1,8 @@
 /** Resources servers of NeMo Gym behind the contract: their own tools, their own numbers, and faults of every kind. `npm run real` has the real package. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import type { Task } from '../../core/index.ts'
 import { type Box, dockerProvider } from '../../sandbox/index.ts'
 import { environmentContract } from '../../testing/environment/index.ts'
@@ -95,9 +95,7 @@ describe('a resources server of NeMo Gym', () => {
 })
 
 describe('rows of a resources server', () => {
-  let directory: string
-  beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'paddock-nemo-gym-'))))
-  afterAll(() => rm(directory, { recursive: true }))
+  const directory = tempDir()
 
   const user = { role: 'user', content: 'Go.' }
   it.each([

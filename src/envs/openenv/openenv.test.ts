@@ -1,11 +1,11 @@
 /** An environment of somebody else's behind the contract, its server played from what OpenEnv's own said; faults of every kind. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { isPaddockError, type Task } from '../../core/index.ts'
 import { type Box, dockerProvider } from '../../sandbox/index.ts'
 import { environmentContract } from '../../testing/environment/index.ts'
@@ -171,9 +171,7 @@ describe('a server', () => {
 })
 
 describe('the processes of a server', () => {
-  let directory: string
-  beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'paddock-openenv-'))))
-  afterAll(() => rm(directory, { recursive: true }))
+  const directory = tempDir()
 
   const withPids = (file: string) => ({ command: [process.execPath, fixture, '{port}'], env: { PIDS: file } })
   const pidsOf = async (file: string): Promise<readonly number[]> => {

@@ -1,7 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { dockerProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { openTaskBox } from '../open-box.ts'
@@ -13,7 +12,7 @@ const signal = new AbortController().signal
 
 describe.runIf(await requireDocker())('the box of a search task', () => {
   test('holds nothing of the corpus, and what is written there changes no verdict', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-search-'))
+    const directory = tempDir()
     const environment = searchEnvironment({ directory })
     const [task] = await environment.load(example)
     if (task === undefined) throw new Error('no task')
@@ -39,6 +38,5 @@ describe.runIf(await requireDocker())('the box of a search task', () => {
     const artifacts = await environment.collect(context)
     const verdict = await environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
     expect(verdict).toMatchObject({ status: 'scored', reward: 0, components: { em: 0, evidence_recall: 1 / 3 } })
-    await rm(directory, { recursive: true })
   })
 })

@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import type { Task } from '../../core/index.ts'
 import type { Box } from '../../sandbox/index.ts'
 import type { Environment, ScriptStep } from '../contract.ts'
@@ -20,10 +20,9 @@ function livingBox(): Box {
 let directory: string
 let environment: Environment
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-search-'))
+  directory = tempDir()
   environment = searchEnvironment({ directory: join(directory, 'corpora') })
 })
-afterAll(() => rm(directory, { recursive: true }))
 
 async function attempt(task: Task, steps: readonly ScriptStep[], box = livingBox()) {
   const context = { task, attempt: { id: 'attempt' }, box, signal, emit: () => undefined }

@@ -1,11 +1,11 @@
 /** Our tasks behind OpenEnv's protocol: what goes wrong, without a box; and in boxes, worked on through our own client of it. `npm run real` has OpenEnv's. */
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { makeTask, PaddockError, type Task } from '../../core/index.ts'
 import { scored, unscored } from '../../reward/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
@@ -316,11 +316,10 @@ describe.runIf(await requireDocker())('the tasks of the sql environment, through
   let directory: string
   beforeAll(async () => {
     sandbox = dockerProvider()
-    directory = await mkdtemp(join(tmpdir(), 'paddock-serve-openenv-'))
+    directory = tempDir()
   })
   afterAll(async () => {
     await sandbox.close()
-    await rm(directory, { recursive: true })
   })
 
   it('are worked on in boxes and earn what their verdict says', async () => {

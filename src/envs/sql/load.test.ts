@@ -1,17 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { sqlPresetNames, sqlPresets } from '../../reward/index.ts'
 import { sqlDataSchema } from './data.ts'
 import { sql } from './index.ts'
 
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-sql-'))
+  directory = tempDir()
   await writeFile(join(directory, 'make.py'), 'print("a generator")')
 })
-afterAll(() => rm(directory, { recursive: true }))
 
 const task = { name: 'one', question: 'How many?', gold: 'SELECT count(*) FROM t' }
 const set = { database: { name: 'small', script: 'make.py' }, tasks: [task] }

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import type { Task } from '../../core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
@@ -88,7 +88,7 @@ describe.runIf(await requireDocker())('cheats against what verifiers run by', ()
 
   beforeAll(async () => {
     sandbox = dockerProvider({ warmBoxes: 0 })
-    root = await mkdtemp(join(tmpdir(), 'paddock-cheats-'))
+    root = tempDir()
     for (const mode of ['shared', 'separate'] as const) {
       for (const [path, text] of Object.entries({ ...files, 'task.toml': toml(mode) })) {
         await mkdir(dirname(join(root, mode, path)), { recursive: true })
@@ -100,7 +100,6 @@ describe.runIf(await requireDocker())('cheats against what verifiers run by', ()
   })
   afterAll(async () => {
     await sandbox.close()
-    await rm(root, { recursive: true })
   })
 
   async function verdictOf(mode: Mode, script: string) {

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { isPaddockError } from '../../core/index.ts'
 import { terminal, terminalEnvironment } from './index.ts'
 
@@ -15,9 +15,8 @@ const whole = {
 
 let root: string
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'paddock-tasks-'))
+  root = tempDir()
 })
-afterEach(() => rm(root, { recursive: true }))
 
 async function folder(name: string, files: Record<string, string>): Promise<string> {
   for (const [path, text] of Object.entries(files)) {

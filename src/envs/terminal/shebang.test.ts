@@ -1,16 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { scriptCommand } from './shebang.ts'
 
-let root: string
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'paddock-shebang-'))
-})
-afterAll(() => rm(root, { recursive: true }))
+const root = tempDir()
 
 it.each([
   ['an interpreter by its path, with its option', '#!/bin/sed s/word/read/\na word\n', 'a read'],

@@ -1,7 +1,7 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { attempt } from '../attempt.ts'
@@ -17,11 +17,10 @@ describe.runIf(await requireDocker())('a terminal verdict', () => {
 
   beforeAll(async () => {
     sandbox = dockerProvider()
-    root = await mkdtemp(join(tmpdir(), 'paddock-terminal-'))
+    root = tempDir()
   })
   afterAll(async () => {
     await sandbox.close()
-    await rm(root, { recursive: true })
   })
 
   /** The example with another test, after a script of one command. */

@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { directoryCache, loadRubric, parseRubric } from './index.ts'
 import {
   answer,
@@ -103,21 +103,17 @@ describe('what is asked', () => {
 
   test('equal questions are answered from the cache, canaries never; another rubric is another judge', async () => {
     const { make, seen } = await judgeServer((q) => answer(q, truth(q)))
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-judge-'))
-    try {
-      const cache = directoryCache(directory)
-      const [first] = await make({ cache }).score([oneCase('GOOD')], { signal })
-      const before = seen.requests
-      const [again] = await make({ cache }).score([oneCase('GOOD')], { signal })
-      expect(again).toMatchObject({ reward: 1, verifier: first?.verifier })
-      expect(seen.requests - before).toBe(17)
-      const other = parseRubric({ ...source, items: [{ name: 'right', text: 'The answer is kind.' }] }, 'other')
-      const [changed] = await make({ cache, rubric: other }).score([oneCase('GOOD')], { signal })
-      expect(changed?.verifier.sha256).not.toBe(first?.verifier.sha256)
-      expect(seen.requests - before).toBe(17 + 17 + 1 + 2)
-    } finally {
-      await rm(directory, { recursive: true })
-    }
+    const directory = tempDir()
+    const cache = directoryCache(directory)
+    const [first] = await make({ cache }).score([oneCase('GOOD')], { signal })
+    const before = seen.requests
+    const [again] = await make({ cache }).score([oneCase('GOOD')], { signal })
+    expect(again).toMatchObject({ reward: 1, verifier: first?.verifier })
+    expect(seen.requests - before).toBe(17)
+    const other = parseRubric({ ...source, items: [{ name: 'right', text: 'The answer is kind.' }] }, 'other')
+    const [changed] = await make({ cache, rubric: other }).score([oneCase('GOOD')], { signal })
+    expect(changed?.verifier.sha256).not.toBe(first?.verifier.sha256)
+    expect(seen.requests - before).toBe(17 + 17 + 1 + 2)
   })
 
   test('a majority counts and its share is told; without one there is no number', async () => {
@@ -226,9 +222,8 @@ describe('what is asked', () => {
 
 describe('rubric files', () => {
   test('TOML and JSON; negative weights cost; the reward stays within 0 and 1', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-rubric-'))
-    try {
-      const toml = `
+    const directory = tempDir()
+    const toml = `
 name = "care"
 version = "2"
 [[items]]
@@ -256,21 +251,18 @@ item = "boasts"
 answer = "GOOD"
 choice = "no"
 `
-      await writeFile(join(directory, 'care.toml'), toml)
-      await writeFile(join(directory, 'right.json'), JSON.stringify(source))
-      expect(await loadRubric(join(directory, 'right.json'))).toEqual(rubric)
-      const care = await loadRubric(join(directory, 'care.toml'))
-      const { make } = await judgeServer((q) => {
-        const boasting = q.user.includes('praises itself')
-        return answer(q, (boasting ? q.user.includes('GREATEST') : q.user.includes('GOOD')) ? 'yes' : 'no')
-      })
-      const cases = ['GOOD', 'BAD', 'GOOD and the GREATEST'].map(oneCase)
-      const drafts = await make({ rubric: care }).score(cases, { signal })
-      expect(drafts.map((draft) => draft.reward)).toEqual([1, 0, 0])
-      expect(drafts[2]).toMatchObject({ components: { right: 1, boasts: 1 } })
-    } finally {
-      await rm(directory, { recursive: true })
-    }
+    await writeFile(join(directory, 'care.toml'), toml)
+    await writeFile(join(directory, 'right.json'), JSON.stringify(source))
+    expect(await loadRubric(join(directory, 'right.json'))).toEqual(rubric)
+    const care = await loadRubric(join(directory, 'care.toml'))
+    const { make } = await judgeServer((q) => {
+      const boasting = q.user.includes('praises itself')
+      return answer(q, (boasting ? q.user.includes('GREATEST') : q.user.includes('GOOD')) ? 'yes' : 'no')
+    })
+    const cases = ['GOOD', 'BAD', 'GOOD and the GREATEST'].map(oneCase)
+    const drafts = await make({ rubric: care }).score(cases, { signal })
+    expect(drafts.map((draft) => draft.reward)).toEqual([1, 0, 0])
+    expect(drafts[2]).toMatchObject({ components: { right: 1, boasts: 1 } })
   })
 
   test.each<[string, object, RegExp]>([

@@ -1,7 +1,7 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { sha256 } from '../../core/index.ts'
 import { bareTask } from '../bare-task.ts'
 import type { BoxHarness, HarnessExit, LaunchContext } from './contract.ts'
@@ -270,14 +270,10 @@ describe('presets of a configuration, without code', () => {
   })
 
   test('a program of this machine', async () => {
-    const into = await mkdtemp(join(tmpdir(), 'paddock-binary-'))
-    try {
-      const { own } = await made({ mine: { binary: './presets.test.ts', run: 'presets.test.ts' } })
-      await own[0]?.bundle?.build(into, {})
-      expect((await stat(join(into, 'bin/presets.test.ts'))).mode & 0o777).toBe(0o755)
-    } finally {
-      await rm(into, { recursive: true })
-    }
+    const into = tempDir()
+    const { own } = await made({ mine: { binary: './presets.test.ts', run: 'presets.test.ts' } })
+    await own[0]?.bundle?.build(into, {})
+    expect((await stat(join(into, 'bin/presets.test.ts'))).mode & 0o777).toBe(0o755)
   })
 
   test.each(pinnableHarnesses)('%s takes a version', async (name) => {

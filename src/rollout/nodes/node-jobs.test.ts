@@ -1,8 +1,7 @@
 /** The coordinator's side of nodes over real stores: whose a job is, and what is ingested. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { type Clock, type Id, newId, sha256, systemClock } from '../../core/index.ts'
 import { type LeaseKey, openStore, type OwnedStore, packRollout, type RolloutView } from '../../trajectory/index.ts'
 import { groupSpec } from '../group/spec.ts'
@@ -15,7 +14,7 @@ let node: OwnedStore
 let jobs: NodeJobs
 const slots = [0, 1]
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-node-jobs-'))
+  directory = tempDir()
   store = await openStore(join(directory, 'here'))
   node = await openStore(join(directory, 'node'))
   await prepared(store)
@@ -30,7 +29,6 @@ beforeEach(async () => {
 afterEach(async () => {
   jobs.close()
   await Promise.all([store.close(), node.close()])
-  await rm(directory, { recursive: true })
 })
 
 const task = {

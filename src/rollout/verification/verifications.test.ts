@@ -1,9 +1,7 @@
 /** What becomes of work that is brought when a verifier fails, when there is too much of it, and when Paddock stops. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { makeTask, type PaddockError, sha256, type Task } from '../../core/index.ts'
 import { defineEnvironment, type Environment } from '../../envs/index.ts'
 import { scored, unscored, type VerdictDraft } from '../../reward/index.ts'
@@ -22,7 +20,7 @@ let failures: [string, PaddockError][]
 let verifications: Verifications
 let jobs: VerifyJobs
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-verifications-'))
+  directory = tempDir()
   store = await openStore(directory)
   for (const one of [task, other]) await store.catalogue.putTask(one)
   asked = 0
@@ -34,7 +32,6 @@ afterEach(async () => {
   await verifications.close()
   await jobs.close()
   await store.close()
-  await rm(directory, { recursive: true })
 })
 
 function environment(name: string): Environment {

@@ -1,8 +1,8 @@
 /** Verifications as jobs over a real queue: whose they are, and what becomes of them when whoever has one is lost, fails or stops. */
-import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { type Id, makeTask, newId, sha256 } from '../../core/index.ts'
 import { scored, unscored } from '../../reward/index.ts'
 import { openStore, type OwnedStore } from '../../trajectory/index.ts'
@@ -18,7 +18,7 @@ let store: OwnedStore
 let jobs: VerifyJobs
 let stop: AbortController
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-verify-jobs-'))
+  directory = tempDir()
   await mkdir(join(directory, 'tasks'))
   await writeFile(join(directory, 'tasks/one.json'), '{}')
   store = await openStore(join(directory, 'data'))
@@ -28,7 +28,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await jobs.close()
   await store.close()
-  await rm(directory, { recursive: true })
 })
 
 function asked(environment = 'gate'): AskedVerification {

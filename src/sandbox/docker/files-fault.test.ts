@@ -1,9 +1,9 @@
 import Docker from 'dockerode'
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../index.ts'
 import { UpperDirectories } from './touched.ts'
@@ -121,8 +121,7 @@ for _ in range(600): os.mkdir('nested-dir'); os.chdir('nested-dir')"`)
 })
 
 it('more files than anybody should list are the fault of whoever made them, but for places that are left out', async () => {
-  const upper = await mkdtemp(join(tmpdir(), 'paddock-test-'))
-  onTestFinished(() => rm(upper, { recursive: true }))
+  const upper = tempDir()
   await mkdir(join(upper, 'work'))
   for (const name of ['a', 'b', 'work/c', 'work/d']) await writeFile(join(upper, name), '')
   const docker = Object.assign(new Docker(), {

@@ -1,13 +1,13 @@
 /** Archives of strangers: refused by the name of what is wrong, and nothing of what is taken can lead out of its directory. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { type Header, pack } from 'tar-stream'
 import { describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { readForeignArchive } from './foreign-archive.ts'
 
 type Entry = Partial<Header> & { readonly name: string; readonly body?: string }
@@ -104,36 +104,32 @@ describe('an archive of a stranger', () => {
       linkname: path,
     }) as fc.Arbitrary<Entry>
     let taken = 0
-    const here = mkdtempSync(join(tmpdir(), 'paddock-foreign-'))
-    try {
-      await fc.assert(
-        fc.asyncProperty(fc.array(entry, { minLength: 1, maxLength: 4 }), async (entries) => {
-          const found = await readForeignArchive(await tarOf(entries)).catch(() => null)
-          if (found === null) return
-          const bytes = await tarOf(
-            found.map(({ path: name, ...one }) => ({
-              name,
-              type: one.type,
-              ...(one.type === 'symlink' ? { linkname: one.target } : {}),
-            })),
-          )
-          taken += 1
-          const root = mkdtempSync(join(here, 'box-'))
-          const inside = join(root, 'in')
-          execFileSync('mkdir', [inside])
-          execFileSync('tar', ['-x', '-f', '-', '-C', inside], { input: bytes })
-          expect(readdirSync(root)).toEqual(['in'])
-          for (const name of readdirSync(inside, { recursive: true, encoding: 'utf8' })) {
-            const end = realOf(join(inside, name))
-            if (end !== null)
-              expect(`${end}/`.startsWith(`${realpathSync(inside)}/`), `${name} ends at ${end}`).toBe(true)
-          }
-        }),
-        { numRuns: 600 },
-      )
-    } finally {
-      rmSync(here, { recursive: true, force: true })
-    }
+    const here = tempDir()
+    await fc.assert(
+      fc.asyncProperty(fc.array(entry, { minLength: 1, maxLength: 4 }), async (entries) => {
+        const found = await readForeignArchive(await tarOf(entries)).catch(() => null)
+        if (found === null) return
+        const bytes = await tarOf(
+          found.map(({ path: name, ...one }) => ({
+            name,
+            type: one.type,
+            ...(one.type === 'symlink' ? { linkname: one.target } : {}),
+          })),
+        )
+        taken += 1
+        const root = mkdtempSync(join(here, 'box-'))
+        const inside = join(root, 'in')
+        execFileSync('mkdir', [inside])
+        execFileSync('tar', ['-x', '-f', '-', '-C', inside], { input: bytes })
+        expect(readdirSync(root)).toEqual(['in'])
+        for (const name of readdirSync(inside, { recursive: true, encoding: 'utf8' })) {
+          const end = realOf(join(inside, name))
+          if (end !== null)
+            expect(`${end}/`.startsWith(`${realpathSync(inside)}/`), `${name} ends at ${end}`).toBe(true)
+        }
+      }),
+      { numRuns: 600 },
+    )
     expect(taken).toBeGreaterThan(20)
   })
 })

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Docker from 'dockerode'
 import { afterAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { dockerProvider, type ImageRecipe } from '../index.ts'
 import { hostMirror } from './debian.ts'
@@ -104,30 +104,26 @@ COPY --from=tools /script /script
   })
 
   it('come from a directory, and a change of one mode is a change', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-test-'))
-    try {
-      const from: ImageRecipe = {
-        kind: 'dockerfile',
-        name: 'tree',
-        dockerfile: 'FROM paddock-base\nCOPY f /f',
-        context: directory,
-      }
-      await writeFile(join(directory, 'f'), '#!/bin/sh\necho ok')
-      const first = await provider.ensureImage(from)
-      await rm(join(directory, 'f'))
-      await writeFile(join(directory, 'f'), '#!/bin/sh\necho ok', { mode: 0o755 })
-      const second = await provider.ensureImage(from)
-      made.add(first.tag).add(second.tag)
-      await using box = await provider.createBox({ image: second, profile: 'user', labels: { role: 'probe' } })
-      expect(await box.exec({ command: ['/f'] })).toMatchObject({ kind: 'exited', code: 0 })
-      expect(second.tag).not.toBe(first.tag)
-    } finally {
-      await rm(directory, { recursive: true })
+    const directory = tempDir()
+    const from: ImageRecipe = {
+      kind: 'dockerfile',
+      name: 'tree',
+      dockerfile: 'FROM paddock-base\nCOPY f /f',
+      context: directory,
     }
+    await writeFile(join(directory, 'f'), '#!/bin/sh\necho ok')
+    const first = await provider.ensureImage(from)
+    await rm(join(directory, 'f'))
+    await writeFile(join(directory, 'f'), '#!/bin/sh\necho ok', { mode: 0o755 })
+    const second = await provider.ensureImage(from)
+    made.add(first.tag).add(second.tag)
+    await using box = await provider.createBox({ image: second, profile: 'user', labels: { role: 'probe' } })
+    expect(await box.exec({ command: ['/f'] })).toMatchObject({ kind: 'exited', code: 0 })
+    expect(second.tag).not.toBe(first.tag)
   })
 
   it('hold what a .dockerignore leaves, change with what their base’s tag means, and are built in time', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-test-'))
+    const directory = tempDir()
     const docker = new Docker()
     const repo = `paddock-images-test-${process.pid}`
     const base = `${repo}:moved`
@@ -162,7 +158,6 @@ COPY --from=tools /script /script
       await expect(slow).rejects.toMatchObject({ code: 'IMAGE_BUILD_FAILED', message: /within 500 ms/ })
     } finally {
       await docker.getImage(base).remove({ force: true })
-      await rm(directory, { recursive: true })
     }
   })
 
@@ -171,7 +166,7 @@ COPY --from=tools /script /script
     await expect(failing).rejects.toMatchObject({ code: 'IMAGE_BUILD_FAILED', message: /about to fail/ })
     const unknown = provider.ensureImage(recipe([], 'COPIES a b\n'))
     await expect(unknown).rejects.toMatchObject({ code: 'IMAGE_DOCKERFILE_UNSUPPORTED' })
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-test-'))
+    const directory = tempDir()
     await symlink('/etc/passwd', join(directory, 'out'))
     const leaking = provider.ensureImage({
       kind: 'dockerfile',
@@ -180,7 +175,6 @@ COPY --from=tools /script /script
       context: directory,
     })
     await expect(leaking).rejects.toMatchObject({ code: 'PATH_UNSAFE' })
-    await rm(directory, { recursive: true })
     const absent = provider.ensureImage({ kind: 'reference', reference: '127.0.0.1:9/none:1' })
     await expect(absent).rejects.toMatchObject({ code: 'IMAGE_MISSING' })
   })
@@ -188,17 +182,13 @@ COPY --from=tools /script /script
 
 describe('the package mirror of the host', () => {
   it('is read from both forms of its sources', async () => {
-    const etc = await mkdtemp(join(tmpdir(), 'paddock-test-'))
-    try {
-      expect(hostMirror(etc)).toBeNull()
-      await writeFile(
-        join(etc, 'sources.list'),
-        '# deb http://no.example/debian x\ndeb [arch=amd64] http://one.example/debian bookworm main\n',
-      )
-      expect(hostMirror(etc)).toBe('http://one.example/debian')
-    } finally {
-      await rm(etc, { recursive: true })
-    }
+    const etc = tempDir()
+    expect(hostMirror(etc)).toBeNull()
+    await writeFile(
+      join(etc, 'sources.list'),
+      '# deb http://no.example/debian x\ndeb [arch=amd64] http://one.example/debian bookworm main\n',
+    )
+    expect(hostMirror(etc)).toBe('http://one.example/debian')
   })
 })
 

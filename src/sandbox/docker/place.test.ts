@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { dockerProvider } from '../index.ts'
 import { type DaemonOptions, placeOf } from './place.ts'
 
@@ -22,7 +22,7 @@ it.each<[DaemonOptions, Record<string, string>, object]>([
 })
 
 it('reads certificates as the docker CLI does, and as the configuration names them', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'paddock-place-'))
+  const folder = tempDir()
   for (const name of ['ca', 'cert', 'key']) await writeFile(join(folder, `${name}.pem`), `-----BEGIN ${name}-----`)
   await writeFile(join(folder, 'none.pem'), 'nothing')
   const env = { DOCKER_HOST: 'tcp://build.example', DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: folder }
@@ -42,7 +42,6 @@ it('reads certificates as the docker CLI does, and as the configuration names th
   }
   const elsewhere = { ...env, DOCKER_CERT_PATH: join(folder, 'gone') }
   expect(() => placeOf({}, elsewhere)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }))
-  await rm(folder, { recursive: true })
 })
 
 it.each([

@@ -1,9 +1,9 @@
 /** Copies of a store that is recorded to, of one that was killed, and of a closed one: clean, openable, and of one moment. */
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { recordRollouts } from '../../testing/exporter/recorded.ts'
 import { fsck } from '../fsck/index.ts'
 import { openReader, openStore } from '../store/index.ts'
@@ -12,11 +12,8 @@ import { backup } from './index.ts'
 let directory: string
 let data: string
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-backup-'))
+  directory = tempDir()
   data = join(directory, 'data')
-})
-afterEach(async () => {
-  await rm(directory, { recursive: true })
 })
 
 it('copies a closed store: the same runs, rollouts and sessions, and a store that goes on from there', async () => {

@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { newId } from '../../core/index.ts'
 import type { Selector } from '../rows-contract.ts'
 import { openStore } from '../store/index.ts'
@@ -21,23 +21,19 @@ async function withStore(
   rollouts: readonly RecordedRollout[],
   use: (exported: Exported) => Promise<void>,
 ): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-run-export-'))
+  const directory = tempDir()
   let made = 0
-  try {
-    await using store = await openStore(join(directory, 'data'))
-    const ids = await recordRollouts(store, rollouts)
-    await use({
-      ids,
-      entries: () => readdir(directory),
-      async run(request) {
-        const out = join(directory, `out-${(made += 1)}`)
-        const manifest = await runExport({ reader: store, exporter: 'jsonl', out, paddockVersion: '1.2.3', ...request })
-        return { manifest, text: await readFile(join(out, manifest.files[0]?.name ?? ''), 'utf8') }
-      },
-    })
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
+  await using store = await openStore(join(directory, 'data'))
+  const ids = await recordRollouts(store, rollouts)
+  await use({
+    ids,
+    entries: () => readdir(directory),
+    async run(request) {
+      const out = join(directory, `out-${(made += 1)}`)
+      const manifest = await runExport({ reader: store, exporter: 'jsonl', out, paddockVersion: '1.2.3', ...request })
+      return { manifest, text: await readFile(join(out, manifest.files[0]?.name ?? ''), 'utf8') }
+    },
+  })
 }
 
 const refusal = (word: string): object =>

@@ -1,8 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { newId, sha256 } from '../../core/index.ts'
 import { salvage } from '../salvage/index.ts'
 import { openReader, openStore } from '../store/index.ts'
@@ -11,7 +10,7 @@ import { fsck } from './index.ts'
 let directory: string
 let rollouts: string[]
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-rows-'))
+  directory = tempDir()
   rollouts = [newId(), newId()]
   await using store = await openStore(directory)
   const { catalogue } = store
@@ -53,7 +52,6 @@ beforeEach(async () => {
     })
   }
 })
-afterEach(async () => rm(directory, { recursive: true }))
 
 /** Changes one row behind the store's back. */
 function change(sql: string): void {

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { sha256 } from '../../core/index.ts'
 import { commitFact, intentFact, promptFact, sampledFact, sessionFact } from '../../testing/store/index.ts'
 import type { Segment } from '../contract/index.ts'
@@ -15,9 +15,8 @@ import { fsck } from './index.ts'
 
 let directory: string
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-fsck-'))
+  directory = tempDir()
 })
-afterEach(async () => rm(directory, { recursive: true }))
 
 /** A store with one session of `calls` answered calls and one blob. */
 async function fill(calls = 3): Promise<{ blob: string }> {

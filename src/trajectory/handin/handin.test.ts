@@ -1,8 +1,7 @@
 /** Two stores: a rollout runs in one and is handed in to the other. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { type Id, newId, sha256 } from '../../core/index.ts'
 import { commitFact, ids, intentFact, promptFact, sampledFact, sessionFact } from '../../testing/store/index.ts'
 import { fingerprintDigest } from '../catalogue/index.ts'
@@ -14,13 +13,12 @@ let directory: string
 let node: OwnedStore
 let here: OwnedStore
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-handin-'))
+  directory = tempDir()
   node = await openStore(join(directory, 'node'))
   here = await openStore(join(directory, 'here'))
 })
 afterEach(async () => {
   await Promise.all([node.close(), here.close()])
-  await rm(directory, { recursive: true })
 })
 
 const task = {

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { builtInExporters, runExport } from '../export/index.ts'
 import { fsck } from '../fsck/index.ts'
 import { openStore } from '../store/index.ts'
@@ -11,9 +11,8 @@ import { roundTrip } from './round-trip.fixture.ts'
 let root = ''
 let made = 0
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'paddock-import-'))
+  root = tempDir()
 })
-afterEach(() => rm(root, { recursive: true, force: true }))
 
 async function file(name: string, text: string): Promise<string> {
   const path = join(root, name)

@@ -1,9 +1,8 @@
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import {
   type Entry,
   Follower,
@@ -19,10 +18,9 @@ import {
 let directory: string
 let log: string
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-journal-'))
+  directory = tempDir()
   log = join(directory, 'log.sqlite')
 })
-afterEach(async () => rm(directory, { recursive: true }))
 
 const start = { generation: 1, offset: 0 }
 

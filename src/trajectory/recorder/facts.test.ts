@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { intentFact, sessionFact } from '../../testing/store/index.ts'
 import type { CallIntent } from '../contract/index.ts'
 import { openReader, openStore } from '../store/index.ts'
@@ -53,7 +51,7 @@ describe('the text of facts', () => {
   })
 
   it('keeps each fact of a call that differs from the call before, whichever it is', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-facts-'))
+    const directory = tempDir()
     const session = sessionFact()
     const first = intentFact(session.id, 0, '{}')
     const params = { ...first.used, temperature: 0.123 }
@@ -85,11 +83,10 @@ describe('the text of facts', () => {
     const { calls } = await reader.recorder.session(session.id)
     const plain = (intent: CallIntent): object => ({ ...intent, body: Buffer.from(intent.body) })
     expect(calls.map(({ intent }) => plain(intent))).toEqual(intents.map(plain))
-    await rm(directory, { recursive: true })
   })
 
   it('comes back with every call, with and without bodies', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-facts-'))
+    const directory = tempDir()
     const session = sessionFact()
     const intents = fc
       .sample(more, { numRuns: 150, seed })
@@ -109,6 +106,5 @@ describe('the text of facts', () => {
         expected.map((intent) => ({ ...intent, body: Buffer.from(intent.body) })),
       )
     }
-    await rm(directory, { recursive: true })
   })
 })

@@ -1,7 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { newId } from '../../core/index.ts'
 import { sessionFact } from '../../testing/store/index.ts'
 import { frameOf, Journal } from '../journal/index.ts'
@@ -11,10 +10,9 @@ import type { LogEntry } from './entries.ts'
 
 let directory: string
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-ingest-'))
+  directory = tempDir()
   await (await openStore(directory)).close()
 })
-afterEach(async () => rm(directory, { recursive: true }))
 
 /** Leaves entries behind as a killed owner does. */
 function leave(generation: number, ...entries: readonly LogEntry[]): void {

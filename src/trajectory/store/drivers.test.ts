@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import {
   blobsContract,
   catalogueContract,
@@ -20,8 +20,7 @@ interface Made {
   close(): Promise<void>
 }
 
-async function makeStore(): Promise<Made> {
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-store-'))
+async function makeStore(directory = tempDir()): Promise<Made> {
   let store = await openStore(directory)
   return {
     directory,
@@ -35,17 +34,17 @@ async function makeStore(): Promise<Made> {
     },
     async close() {
       await store.close()
-      await rm(directory, { recursive: true })
     },
   }
 }
 
 // One log for all of its tests, and opened anew where a test restarts it.
 let log: Made | null = null
+const logDirectory = tempDir()
 afterAll(async () => log?.close())
 
 recorderContract('SQLite', async () => {
-  log ??= await makeStore()
+  log ??= await makeStore(logDirectory)
   const made = log
   return {
     recorder: made.store.recorder,

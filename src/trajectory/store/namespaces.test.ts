@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { openStore } from './index.ts'
 
 const program = (directory: string): string => `
@@ -34,12 +32,11 @@ it.for([
 ] as const)(
   'an owner in another %s namespace is refused while one lives, and let in afterwards',
   async ([what, namespaces], { skip }) => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-namespaces-'))
+    const directory = tempDir()
     const store = await openStore(directory)
     const refused = await secondOwner(directory, namespaces)
     await store.close()
     const after = refused === null ? null : await secondOwner(directory, namespaces)
-    await rm(directory, { recursive: true })
     skip(refused === null, `this user may not make a namespace: ${what}`)
     expect([refused, after]).toEqual(['STORE_LOCKED', 'opened'])
   },

@@ -1,19 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { commitFact, ids, intentFact, promptFact, sessionFact } from '../../testing/store/index.ts'
 import { fsck } from '../fsck/index.ts'
 import { announceOwner, liveOwner, openReader, openStore } from './index.ts'
 
 let directory: string
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-owner-'))
+  directory = tempDir()
 })
-afterEach(async () => rm(directory, { recursive: true }))
 
 describe('ownership of a data directory', () => {
   it('belongs to one process, which a second one is told', async () => {

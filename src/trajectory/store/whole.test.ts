@@ -1,8 +1,8 @@
-import { copyFile, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../test/fixtures/temp-dir.ts'
 import { newId, sha256 } from '../../core/index.ts'
 import { sessionFact } from '../../testing/store/index.ts'
 import { fsck } from '../fsck/index.ts'
@@ -12,10 +12,9 @@ import { openReader, openStore } from './index.ts'
 
 let directory: string
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-whole-'))
+  directory = tempDir()
   await used(directory)
 })
-afterEach(async () => rm(directory, { recursive: true }))
 
 /** A closed store with one session. */
 async function used(path: string): Promise<void> {
@@ -35,10 +34,9 @@ describe('a log that the catalogue remembers', () => {
     [
       "is another store's",
       async () => {
-        const other = await mkdtemp(join(tmpdir(), 'paddock-other-'))
+        const other = tempDir()
         await used(other)
         await copyFile(join(other, 'log.sqlite'), log())
-        await rm(other, { recursive: true })
       },
       /of another data directory/,
     ],

@@ -1,7 +1,4 @@
 /** Whatever an engine says: nothing is trained that it did not sample as told, and each sampled token is in a bucket. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId, sha256 } from '../../../src/core/index.ts'
 import { createProxy, type Proxy, type ProxyEvent, vllmEngine } from '../../../src/proxy/index.ts'
@@ -14,6 +11,7 @@ import {
   type Store,
 } from '../../../src/trajectory/index.ts'
 import { verdictOf } from '../../fidelity/world.ts'
+import { tempDir } from '../../fixtures/temp-dir.ts'
 import { rawPost } from '../support.ts'
 import { type HostileEngine, hostileEngine } from './hostile-engine.ts'
 import { chatShapes, errorShapes, otherShapes } from './shapes.ts'
@@ -28,7 +26,7 @@ const events: ProxyEvent[] = []
 const group = { id: newId(), runId: newId(), taskDigest: sha256('t'), promptVariant: 'default', createdAt: 1 }
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-hostile-'))
+  directory = tempDir()
   engine = await hostileEngine([...chatShapes, ...errorShapes, ...otherShapes])
   store = await openStore(directory)
   const { catalogue, recorder } = store
@@ -48,7 +46,6 @@ afterAll(async () => {
   await proxy.close()
   await store.close()
   await engine[Symbol.asyncDispose]()
-  await rm(directory, { recursive: true, force: true })
 })
 
 const said = (text: string) => ({ messages: [{ role: 'user', content: text }] })

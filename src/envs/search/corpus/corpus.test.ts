@@ -1,15 +1,11 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { tempDir } from '../../../../test/fixtures/temp-dir.ts'
 import { HitCache } from './cache.ts'
 import { buildCorpus, openCorpus, readIndex, readManifest } from './index.ts'
 
-let directory: string
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-corpus-'))
-})
-afterAll(() => rm(directory, { recursive: true }))
+const directory = tempDir()
 
 const generated = { kind: 'generated', version: 1, seed: 3, passages: 400 } as const
 

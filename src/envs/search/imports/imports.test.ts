@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parquetWriteBuffer } from 'hyparquet-writer'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { tempDir } from '../../../../test/fixtures/temp-dir.ts'
 import type { Task } from '../../../core/index.ts'
 import type { Box } from '../../../sandbox/index.ts'
 import { runScript } from '../../run-script.ts'
@@ -10,12 +10,8 @@ import type { NamedScript } from '../../contract.ts'
 import { searchDataSchema } from '../data.ts'
 import { searchEnvironment } from '../index.ts'
 
-let directory: string
-const environment = searchEnvironment({ directory: join(await mkdtemp(join(tmpdir(), 'paddock-corpora-'))) })
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-search-import-'))
-})
-afterAll(() => rm(directory, { recursive: true }))
+const directory = tempDir()
+const environment = searchEnvironment({ directory: tempDir() })
 
 /** A set of its own folder. */
 async function load(name: string, toml: string, files: Readonly<Record<string, string | Uint8Array>>) {

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { tempDir } from '../../../../test/fixtures/temp-dir.ts'
 import { termsOf } from '../analysis/index.ts'
 import {
   Bm25Index,
@@ -114,11 +114,7 @@ test.each([
 })
 
 describe('a segment on disk', () => {
-  let directory: string
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-segment-'))
-  })
-  afterAll(() => rm(directory, { recursive: true }))
+  const directory = tempDir()
 
   test('is read back as it was written', async () => {
     await fc.assert(

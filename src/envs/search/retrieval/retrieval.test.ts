@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { tempDir } from '../../../../test/fixtures/temp-dir.ts'
 import type { Box } from '../../../sandbox/index.ts'
 import type { Hit } from '../corpus/index.ts'
 import { searchEnvironment } from '../index.ts'
@@ -67,51 +67,47 @@ describe('a curriculum of noise', () => {
   })
 
   test('is of the set, goes by the step of the run, and stands in record and verdict', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-curriculum-'))
-    try {
-      const passages = Array.from({ length: 80 }, (_, i) => ({
-        id: `p${i}`,
-        title: `Mill ${i}`,
-        text: `a mill ${'by '.repeat(i)}`,
-      }))
-      await writeFile(join(directory, 'passages.jsonl'), passages.map((one) => JSON.stringify(one)).join('\n'))
-      const question = { id: 'q', question: 'Which?', golden_answers: ['Mill 0'], evidence: ['p0'] }
-      await writeFile(join(directory, 'questions.jsonl'), JSON.stringify(question))
-      const toml = (noise: string) => `[corpus]\nkind = "jsonl"\npath = "passages.jsonl"\n[search]\n${noise}`
-      await writeFile(join(directory, 'search.toml'), toml('noise_curriculum = { to = 1.0, steps = 10, seed = 3 }'))
-      const environment = searchEnvironment({ directory: join(directory, 'corpora') })
-      const [task] = await environment.load(directory)
-      if (task === undefined) throw new Error('no task')
-      const hitsAt = async (trainingStep?: number) => {
-        const box = { died: new Promise(() => undefined) } as unknown as Box
-        await environment.setup({
-          task,
-          attempt: { id: 'attempt' },
-          box,
-          signal,
-          emit: () => undefined,
-          trainingStep: trainingStep ?? null,
-        })
-        await environment
-          .tools(task)
-          .find(({ name }) => name === 'search')
-          ?.run({ task, attempt: { id: 'attempt' }, box, signal }, { query: 'mill', topk: 10 })
-        const artifacts = { items: [toArtifact(recordOf(box))] }
-        const openBox = () => Promise.reject(new Error('no box'))
-        const verdict = await environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
-        return { hits: recordOf(box).searches[0]?.hits ?? [], noise: verdict.components['noise'] }
-      }
-      const [none, middle, again, all] = [await hitsAt(), await hitsAt(5), await hitsAt(5), await hitsAt(10)]
-      expect([none.noise, all.noise]).toEqual([0, 1])
-      expect(middle).toEqual(again)
-      const spoilt = (one: typeof none) => one.hits.filter((id, i) => id !== none.hits[i]).length
-      expect(spoilt(middle)).toBeGreaterThan(0)
-      expect(spoilt(middle)).toBeLessThan(spoilt(all))
-      await writeFile(join(directory, 'search.toml'), toml('noise = 0.5\nnoise_curriculum = { to = 1.0, steps = 10 }'))
-      await expect(environment.load(directory)).rejects.toMatchObject({ code: 'TASK_INVALID' })
-    } finally {
-      await rm(directory, { recursive: true })
+    const directory = tempDir()
+    const passages = Array.from({ length: 80 }, (_, i) => ({
+      id: `p${i}`,
+      title: `Mill ${i}`,
+      text: `a mill ${'by '.repeat(i)}`,
+    }))
+    await writeFile(join(directory, 'passages.jsonl'), passages.map((one) => JSON.stringify(one)).join('\n'))
+    const question = { id: 'q', question: 'Which?', golden_answers: ['Mill 0'], evidence: ['p0'] }
+    await writeFile(join(directory, 'questions.jsonl'), JSON.stringify(question))
+    const toml = (noise: string) => `[corpus]\nkind = "jsonl"\npath = "passages.jsonl"\n[search]\n${noise}`
+    await writeFile(join(directory, 'search.toml'), toml('noise_curriculum = { to = 1.0, steps = 10, seed = 3 }'))
+    const environment = searchEnvironment({ directory: join(directory, 'corpora') })
+    const [task] = await environment.load(directory)
+    if (task === undefined) throw new Error('no task')
+    const hitsAt = async (trainingStep?: number) => {
+      const box = { died: new Promise(() => undefined) } as unknown as Box
+      await environment.setup({
+        task,
+        attempt: { id: 'attempt' },
+        box,
+        signal,
+        emit: () => undefined,
+        trainingStep: trainingStep ?? null,
+      })
+      await environment
+        .tools(task)
+        .find(({ name }) => name === 'search')
+        ?.run({ task, attempt: { id: 'attempt' }, box, signal }, { query: 'mill', topk: 10 })
+      const artifacts = { items: [toArtifact(recordOf(box))] }
+      const openBox = () => Promise.reject(new Error('no box'))
+      const verdict = await environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
+      return { hits: recordOf(box).searches[0]?.hits ?? [], noise: verdict.components['noise'] }
     }
+    const [none, middle, again, all] = [await hitsAt(), await hitsAt(5), await hitsAt(5), await hitsAt(10)]
+    expect([none.noise, all.noise]).toEqual([0, 1])
+    expect(middle).toEqual(again)
+    const spoilt = (one: typeof none) => one.hits.filter((id, i) => id !== none.hits[i]).length
+    expect(spoilt(middle)).toBeGreaterThan(0)
+    expect(spoilt(middle)).toBeLessThan(spoilt(all))
+    await writeFile(join(directory, 'search.toml'), toml('noise = 0.5\nnoise_curriculum = { to = 1.0, steps = 10 }'))
+    await expect(environment.load(directory)).rejects.toMatchObject({ code: 'TASK_INVALID' })
   })
 })
 
@@ -130,7 +126,7 @@ describe('search by meaning beside words', () => {
   })
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'paddock-dense-'))
+    directory = tempDir()
     asked = []
     answer = vectors
     const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -164,7 +160,6 @@ describe('search by meaning beside words', () => {
   afterAll(async () => {
     server.closeAllConnections()
     server.close()
-    await rm(directory, { recursive: true })
   })
 
   const open = async () => {

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { decode, encode } from '@msgpack/msgpack'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { tempDir } from '../../../../test/fixtures/temp-dir.ts'
 import { type Corpus, openCorpus } from '../corpus/index.ts'
 import { type Retriever, serveRetrieve } from './index.ts'
 
@@ -18,7 +18,7 @@ let directory: string
 let corpus: Corpus
 let retriever: Retriever
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-retrieve-'))
+  directory = tempDir()
   const path = join(directory, 'corpus.jsonl')
   await writeFile(path, passages.map((one) => JSON.stringify(one)).join('\n'))
   corpus = await openCorpus(join(directory, 'corpora'), { kind: 'jsonl', path })
@@ -27,7 +27,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await retriever[Symbol.asyncDispose]()
   await corpus[Symbol.asyncDispose]()
-  await rm(directory, { recursive: true })
 })
 
 async function post(body: unknown, path = '/retrieve') {

@@ -1,15 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { tempDir } from '../../../../test/fixtures/temp-dir.ts'
 import { databaseScript } from './database.ts'
 import { levels } from './questions.ts'
 import { themes } from './themes.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'paddock-records-'))
-afterAll(() => rmSync(directory, { recursive: true }))
+const directory = tempDir()
 
 /** The database of a theme and two others of its script, as the verifier makes them. */
 function databasesOf(theme: (typeof themes)[number], world: number): readonly Database.Database[] {

@@ -1,9 +1,9 @@
 import Database from 'better-sqlite3'
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { parquetWriteBuffer } from 'hyparquet-writer'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { tempDir } from '../../../../test/fixtures/temp-dir.ts'
 import { dockerProvider } from '../../../sandbox/index.ts'
 import { requireDocker } from '../../../testing/sandbox/index.ts'
 import { openTaskBox } from '../../open-box.ts'
@@ -13,7 +13,7 @@ import { sql } from '../index.ts'
 
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'paddock-sql-import-'))
+  directory = tempDir()
   const folder = join(directory, 'database', 'Flight_2')
   await mkdir(folder, { recursive: true })
   const db = new Database(join(folder, 'Flight_2.sqlite'))
@@ -27,10 +27,8 @@ beforeAll(async () => {
   await copyFile(file, join(skyrl, 'Flight_2.sqlite'))
   await writeSpider2(file)
 })
-afterAll(() => rm(directory, { recursive: true }))
 
-const spider2 = await mkdtemp(join(tmpdir(), 'paddock-spider2-'))
-afterAll(() => rm(spider2, { recursive: true }))
+const spider2 = tempDir()
 
 /** The folder `spider2-lite/` in small: file names and rows as in xlang-ai/Spider2 at 0c85cc2. */
 async function writeSpider2(database: string): Promise<void> {

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../../../test/fixtures/temp-dir.ts'
 import { isPaddockError, type Task } from '../../../../core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
@@ -14,8 +14,7 @@ const untrusting = builtInGui({ trustTasks: false })
 
 const signal = new AbortController().signal
 const gui = builtInGui({ trustTasks: true })
-const directory = mkdtempSync(join(tmpdir(), 'paddock-cua-'))
-afterAll(() => rmSync(directory, { recursive: true }))
+const directory = tempDir()
 const write = (name: string, content: string) => {
   const path = join(directory, name)
   mkdirSync(join(path, '..'), { recursive: true })

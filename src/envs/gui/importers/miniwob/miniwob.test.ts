@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../../../test/fixtures/temp-dir.ts'
 import { isPaddockError, type Task } from '../../../../core/index.ts'
 import { type Box, dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
@@ -21,7 +21,7 @@ const gui = builtInGui({ trustTasks: false })
 
 const signal = new AbortController().signal
 const { look, click, type, done } = steps
-const directory = mkdtempSync(join(tmpdir(), 'paddock-miniwob-'))
+const directory = tempDir()
 writeCheckout(join(directory, 'checkout'))
 const set = (name: string, content: object) => {
   const path = join(directory, `${name}.json`)
@@ -38,8 +38,6 @@ const wrong = async (path: string) => {
   const error: unknown = await gui.load(path).catch((reason: unknown) => reason)
   return isPaddockError(error) ? error.line() : error
 }
-
-afterAll(() => rmSync(directory, { recursive: true }))
 
 describe('a checkout of MiniWoB++', () => {
   it('gives a task for each page and seed, from the checkout, its html folder or one page', async () => {

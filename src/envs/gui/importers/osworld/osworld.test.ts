@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { tempDir } from '../../../../../test/fixtures/temp-dir.ts'
 import { isPaddockError } from '../../../../core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
@@ -21,8 +21,7 @@ const untrusting = builtInGui({ trustTasks: false })
 
 const signal = new AbortController().signal
 const gui = builtInGui({ trustTasks: true })
-const directory = mkdtempSync(join(tmpdir(), 'paddock-osworld-'))
-afterAll(() => rmSync(directory, { recursive: true }))
+const directory = tempDir()
 const write = (name: string, content: unknown) => {
   const path = join(directory, name)
   mkdirSync(join(path, '..'), { recursive: true })

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tempDir } from '../../../../../test/fixtures/temp-dir.ts'
 import { isPaddockError } from '../../../../core/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../../../sandbox/index.ts'
 import { requireDocker } from '../../../../testing/sandbox/index.ts'
@@ -14,8 +14,7 @@ import { builtInGui } from '../../../../builtin/index.ts'
 
 const signal = new AbortController().signal
 const gui = builtInGui({ trustTasks: true })
-const directory = mkdtempSync(join(tmpdir(), 'paddock-webarena-'))
-afterAll(() => rmSync(directory, { recursive: true }))
+const directory = tempDir()
 const write = (name: string, content: unknown) => {
   const path = join(directory, name)
   mkdirSync(join(path, '..'), { recursive: true })
