@@ -14,7 +14,7 @@ beforeEach(async () => {
   for (const file of [...taken, 'scripts/node-modules']) await cp(join(repository, file), join(at, file))
   await write('package-lock.json', '{}')
   await write('node_modules/.paddock-lock', '{}')
-  for (const name of ['tsc', 'oxlint', 'oxfmt', 'knip']) await program(`node_modules/.bin/${name}`, '')
+  for (const name of ['tsc', 'oxlint', 'oxfmt', 'knip', 'vite']) await program(`node_modules/.bin/${name}`, '')
   for (const name of ['python3', 'openssl', 'debootstrap']) await program(`bin/${name}`, '')
   for (const name of ['npm', 'apt-get']) await program(`bin/${name}`, `echo "${name} $*" >> ${at}/asked`)
   await program('scripts/house', '')
