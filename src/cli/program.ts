@@ -2,12 +2,12 @@ import { Command, CommanderError } from 'commander'
 import type { Config } from '../config/index.ts'
 import { isPaddockError } from '../core/index.ts'
 import { asTyped } from './called.ts'
-import { failureOfGiven, givenValues } from './given.ts'
+import { failureOfGiven, givenValues } from './present/given.ts'
 import { type Cli, type GlobalOptions, openContext, openReading } from './cli.ts'
 import { type ExitCode, exitCode, exitCodeOf } from './exit.ts'
 import type { Io } from './io.ts'
 import { asPaddockError, failureText } from './present/failure.ts'
-import { globalsWithValue, usageError } from './usage.ts'
+import { globalsWithValue, usageError } from './present/usage.ts'
 import { version } from './version.ts'
 
 /** Commands that only look: they run no code of the user's, so they can be used on what somebody else sent. */
@@ -137,14 +137,22 @@ export async function runCli(args: readonly string[], io: Io): Promise<ExitCode>
       io.err('Cancelled.')
       return exitCode.cancelled
     }
-    const failure =
-      error instanceof CommanderError && program !== null
-        ? usageError(error, program, args)
-        : (failureOfGiven(error, givenValues(args, io.env, config), io.cwd) ?? error)
+    const failure = withFix(error, program, givenValues(args, io.env, config), { args, cwd: io.cwd })
     const known = asPaddockError(failure)
     const typed = (text: string): string => asTyped(text, io.called ?? 'paddock')
     if (args.includes('--json')) io.err(JSON.stringify({ error: { ...known.toJSON(), fix: typed(known.fix) } }))
     else io.err(typed(failureText(failure, args.includes('--verbose'))))
     return exitCodeOf(failure)
   }
+}
+
+/** A failure of the command line, of a path or of an address as the user's error; all others as they are. */
+function withFix(
+  error: unknown,
+  program: Command | null,
+  given: ReturnType<typeof givenValues>,
+  { args, cwd }: { readonly args: readonly string[]; readonly cwd: string },
+): unknown {
+  if (error instanceof CommanderError && program !== null) return usageError(error, program, args)
+  return failureOfGiven(error, given, cwd) ?? error
 }

@@ -36,18 +36,19 @@ export async function resolveKind(reader: StoreReader, kind: Found['kind'], text
 /** The one thing of a kind that another belongs to, or the only one that belongs to it. */
 async function relatedId({ catalogue, recorder }: StoreReader, { kind, id }: Found, wanted: Found['kind']) {
   const only = (all: readonly { readonly id: Id }[]): Id | null => (all.length === 1 ? (all[0]?.id ?? null) : null)
-  const rolloutId = kind === 'session' ? (await recorder.session(id)).session.rolloutId : kind === 'rollout' ? id : null
-  const rollout = rolloutId === null ? null : await catalogue.rollout(rolloutId)
-  switch (wanted) {
-    case 'rollout':
-      return rolloutId ?? (kind === 'group' ? only(await catalogue.rollouts({ groupId: id })) : null)
-    case 'run':
-      return rollout?.runId ?? (kind === 'group' ? (await catalogue.group(id)).runId : null)
-    case 'group':
-      return rollout?.groupId ?? (kind === 'run' ? only(await catalogue.groups(id)) : null)
-    case 'session':
-      return rolloutId === null ? null : only(await recorder.sessions({ rolloutId }))
+  if (kind === 'run') return wanted === 'group' ? only(await catalogue.groups(id)) : null
+  if (kind === 'group') {
+    return wanted === 'run'
+      ? (await catalogue.group(id)).runId
+      : wanted === 'session'
+        ? null
+        : only(await catalogue.rollouts({ groupId: id }))
   }
+  const rolloutId = kind === 'session' ? (await recorder.session(id)).session.rolloutId : id
+  if (rolloutId === null || wanted === 'rollout') return rolloutId
+  if (wanted === 'session') return only(await recorder.sessions({ rolloutId }))
+  const { runId, groupId } = await catalogue.rollout(rolloutId)
+  return wanted === 'run' ? runId : groupId
 }
 
 function theOne(found: readonly Found[], text: string, noun: string): Found {

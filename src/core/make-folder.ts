@@ -14,7 +14,7 @@ export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   )
   if (made === null) return
   if (made.code !== 'ENOENT' || dirname(path) === path) {
-    // With `recursive` mkdir takes a folder that is there, and says of all else what is wrong with it.
+    // With `recursive` mkdir takes a folder that is there, and reports anything else as an error.
     if (made.code !== 'EEXIST') throw made
     await mkdir(path, { recursive: true, mode })
     return

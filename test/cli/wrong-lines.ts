@@ -9,7 +9,7 @@ export interface WrongLine {
   readonly fix: string
 }
 
-const folder = 'give a folder, or a path where nothing is yet'
+const folder = 'give a folder, or a path that does not exist yet'
 const storeFix = 'a folder that holds log.sqlite'
 
 /** `line | code | place | fix`; the exit code follows from the code. */

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import type { Config, EnvironmentVariables } from '../config/index.ts'
-import { isPaddockError, PaddockError } from '../core/index.ts'
+import type { Config, EnvironmentVariables } from '../../config/index.ts'
+import { isPaddockError, PaddockError } from '../../core/index.ts'
 
 /** A value that a user gave, and where: an option, an argument, a variable or a key of the configuration. */
 interface Given {
@@ -9,7 +9,7 @@ interface Given {
   readonly value: string
 }
 
-/** What the system says of a path or an address that the user gave. */
+/** An error of a system call about a path or an address. */
 interface SystemError extends Error {
   readonly code: string
   readonly syscall: string
@@ -19,7 +19,7 @@ interface SystemError extends Error {
   readonly port?: number
 }
 
-/** What was given, the nearest first: the command line, variables, the configuration. */
+/** All given values, the nearest first: the command line, variables, the configuration. */
 export function givenValues(
   args: readonly string[],
   env: EnvironmentVariables,
@@ -45,8 +45,8 @@ function keysOf(value: unknown, place: string): readonly Given[] {
 }
 
 /**
- * The failure of a system call as the user's: the path, host or port that was given, what is wrong with it, and what to give instead.
- * Null where nobody gave it, which is a fault of ours.
+ * The failure of a system call as the user's: the path, host or port that was given, the problem, and what to give instead.
+ * Null where nobody gave it, which is a bug in Paddock.
  */
 export function failureOfGiven(error: unknown, given: readonly Given[], cwd: string): PaddockError | null {
   const cause = systemError(error)
@@ -65,7 +65,7 @@ function systemError(error: unknown): SystemError | null {
   return 'syscall' in cause && 'code' in cause && typeof cause.code === 'string' ? (cause as SystemError) : null
 }
 
-/** What is wrong, and what to do about it; the name of what was given is put before both. */
+/** The problem and the remedy; the name of the option is put before both. */
 type Reason = readonly [what: string, fix: string]
 
 function addressFailure(cause: SystemError, address: string, given: readonly Given[]): PaddockError | null {
@@ -106,11 +106,11 @@ const pathReasons: Readonly<Record<string, (at: Looked) => Reason>> = {
       : [`${asked} does not exist`, `Correct the path after ${there}, or give another one`],
   ENOTDIR: ({ there, isFile, asked }) => [
     isFile ? `${there} is a file, not a folder` : `${asked} is not a folder`,
-    'Give a folder, or a path where nothing is yet',
+    'Give a folder, or a path that does not exist yet',
   ],
   EEXIST: ({ there, isFile }) => [
     isFile ? `${there} is a file, not a folder` : `${there} exists already`,
-    'Give a folder, or a path where nothing is yet',
+    'Give a folder, or a path that does not exist yet',
   ],
   EISDIR: ({ asked }) => [`${asked} is a folder, not a file`, 'Give a file'],
   EACCES: denied,
@@ -157,8 +157,8 @@ function pathFailure(cause: SystemError, path: string, given: readonly Given[], 
 }
 
 /**
- * Whether what failed at one path comes of another one that was given: it is the same or above, or is made beside it under a name of
- * ours, or lies in it. What is missing in a folder that is there is a fault of ours.
+ * Whether what failed at one path comes of another one that was given: it is the same or above it, or is made next to it under a hidden
+ * name, or lies in it. A file missing from a folder that exists is a bug in Paddock.
  */
 function isAbout(asked: string, failed: string, code: string): boolean {
   if (asked === failed || asked.startsWith(`${failed}/`)) return true
@@ -188,7 +188,7 @@ function told(given: Given | undefined, cause: SystemError, [what, fix]: Reason)
   })
 }
 
-/** Of an option or argument, or of a variable or key. */
+/** The code for an option or argument, else the one for a variable or key. */
 function codeOf(name: string): 'USAGE' | 'CONFIG_INVALID' {
   return name === '' || name.startsWith('-') ? 'USAGE' : 'CONFIG_INVALID'
 }

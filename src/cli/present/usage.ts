@@ -1,6 +1,6 @@
 import type { Argument, Command, CommanderError, Option } from 'commander'
-import { nearest } from '../config/index.ts'
-import { PaddockError } from '../core/index.ts'
+import { nearest } from '../../config/index.ts'
+import { PaddockError } from '../../core/index.ts'
 
 /** Options before the command that have a value behind them. */
 export const globalsWithValue: ReadonlySet<string> = new Set(['--config', '--data', '--catalogue'])
@@ -23,7 +23,7 @@ const otherWords: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * What the command line says wrongly, and how to write it: the option that is missing with its choices, the nearest name, or the form of
+ * The mistake in a command line, and how to write it: the option that is missing with its choices, the nearest name, or the form of
  * the whole command.
  */
 export function usageError(error: CommanderError, program: Command, args: readonly string[]): PaddockError {
