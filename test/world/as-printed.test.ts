@@ -105,7 +105,7 @@ it('what the first look prints works in the clone and in the project that it mak
   const [inClone, inProject] = [stepsOf(out, './paddock'), stepsOf(out, 'npx paddock')]
   expect([inClone.length, inProject.length], out).toEqual([4, 4])
   // The guide has exported into the folder that the clone's step names.
-  const again = inClone.map((line) => line.replace('--out out/', '--out out/again'))
+  const again = inClone.map((line) => line.replace('--out out/rows', '--out out/again'))
   await type(again, { cwd: join(directory, 'clone') })
   await type(inProject, place)
 })

@@ -301,7 +301,7 @@ it.skipIf(chromiumProgram === undefined)(
     }
     const out = await paddock(typed(exporting), {}, here)
     expect(out, out.err).toMatchObject({ code: 0 })
-    const rows = (await readFile(join(home, 'out/rows.jsonl'), 'utf8'))
+    const rows = (await readFile(join(home, 'out/rows/rows.jsonl'), 'utf8'))
       .trim()
       .split('\n')
       .map((row) => JSON.parse(row))

@@ -210,6 +210,6 @@ ${paint('strong', 'What to do next')}
       the same rollout here, with its tokens
   ${called} search "28 days"${data}
       who said so
-  ${called} export --format jsonl --out out/${data}
+  ${called} export --format jsonl --out out/rows${data}
       rows for a trainer`
 }
