@@ -82,7 +82,7 @@ export function compare(counts: readonly Count[], baseline: Baseline, before: ()
   return { risen, fallen }
 }
 
-/** What is there now and was not before, the largest first. */
+/** New places, the largest first. */
 function grown(now: Count, before: Count | null, most = 12): readonly Part[] {
   const rest = new Map<string, number>()
   // A note names lines of its file, which move: parts are the same by file and what stands behind the line.

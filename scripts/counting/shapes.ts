@@ -1,4 +1,4 @@
-/** What is described more than once: shapes by their keys, types by their names. */
+/** Duplicates: shapes by their keys, types by their names. */
 import { isNode, lineOf, type Node, type Written } from './syntax.ts'
 
 export interface Shape {

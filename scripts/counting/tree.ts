@@ -45,7 +45,7 @@ export const isSource = (path: string): boolean => path.startsWith('src/') && pa
 
 const written = /\.(ts|tsx|mts|mjs|cjs|js|py|c|h|sh|css|html)$|(^|\/)Dockerfile$|^(check|paddock|quickstart)$/
 
-/** What is shipped or helps to: tests, data and generated files apart. */
+/** The product and its helpers; tests, data and generated files apart. */
 export const isProduct = (path: string, text: (path: string) => string): boolean =>
   /^(src|plugins|engine|web|scripts|sandboxes|clients\/python)\//.test(path) &&
   !isTest(path) &&

@@ -61,7 +61,7 @@ function placeOfPage(path: string): string {
 }
 
 /**
- * A text of ours with its commands as they can be typed, and its pages where they are. Texts name the program `paddock`; what is a command stands in backticks, or
+ * One of Paddock's texts with its commands as they can be typed, and its pages where they are. Texts name the program `paddock`; what is a command stands in backticks, or
  * behind `$` in an example of a help text.
  */
 export function asTyped(text: string, called: string): string {

@@ -27,7 +27,7 @@ export interface CommandContext {
   readonly paint: Paint
   /** The words that start this program again ({@link calledAs}). Next steps begin with them. */
   readonly called: string
-  /** A text of ours, its commands as they can be typed ({@link asTyped}). Never what was recorded. */
+  /** One of Paddock's texts, its commands as they can be typed ({@link asTyped}). Never what was recorded. */
   typed(this: void, text: string): string
   /** Prints a result: the value with `--json`, else the text. */
   result(value: unknown, text: () => string): void

@@ -16,7 +16,7 @@ import {
 import { openStore, type Store } from '../trajectory/index.ts'
 import { openaiPlain, serveFixture } from './engine/index.ts'
 
-/** What is known of a harness's program. */
+/** Facts about the program that a harness starts. */
 export interface HarnessContractOptions {
   /** Exits of a program in a box, as its tested version leaves, and how each is to be read. */
   readonly exits?: readonly (Partial<HarnessExit> & { readonly end: string })[]

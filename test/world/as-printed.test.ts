@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Commands that do not end by themselves: when they say how they are ended, they are. */
+/** Commands that do not end unasked: when they say how they are ended, they are. */
 const lasting = /^(?:\S*paddock|npx paddock)(?: --data \S+)? (?:serve|view|coordinator)\b/
 
 /** Commands that are not typed here, and why. */
