@@ -3,13 +3,13 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Measured; the rest follows as vitest orders it. What is long and stands elsewhere costs time and nothing else. */
 const longest = [
-  // Of the lane `more`.
+  // Files of the lane `more`.
   'test/validate.test.ts',
   'test/docs/guide-commands.test.ts',
   'src/envs/gui/importers/osworld/osworld.test.ts',
   'test/fidelity/quickstart.test.ts',
   'test/store/damage.test.ts',
-  // Of `./check`.
+  // Files of `./check`.
   'src/envs/terminal/terminal.test.ts',
   'src/sandbox/docker.test.ts',
   'test/export/groups.test.ts',
