@@ -34,7 +34,7 @@ async function commandLines(): Promise<readonly string[]> {
       .filter((inner) => inner.name() !== 'help')
       .flatMap((inner) => below(inner, name === '' ? inner.name() : `${name} ${inner.name()}`)),
   ]
-  return below(await buildProgram({ io, run: async () => undefined }), '')
+  return below(await buildProgram({ io, run: async () => undefined, look: async () => undefined }), '')
 }
 
 const object = z.looseObject({

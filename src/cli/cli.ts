@@ -43,6 +43,11 @@ export interface Cli {
    * command that stand for configuration keys.
    */
   run(command: Command, overrides: ConfigInput, body: (context: CommandContext) => Promise<ExitCode>): Promise<void>
+  /** The same where a configuration that is refused is a result: `refused` says why, and the context has the defaults then. */
+  look(
+    command: Command,
+    body: (context: CommandContext, refused: PaddockError | null) => Promise<ExitCode>,
+  ): Promise<void>
 }
 
 /** Builds a command's context: global options, configuration, presentation. */

@@ -62,6 +62,14 @@ export async function takeAdapters(
   }
 }
 
+/** Every engine that is asked for policies, once each, that of the first policy first. */
+export function policyEngines({ engine, policies }: Pick<Config, 'engine' | 'policies'>): readonly Config['engine'][] {
+  const all = Object.values(policies)
+  if (all.length === 0) return [engine]
+  const places = all.map((policy) => placeOf(engine, policy))
+  return all.filter((_, at) => places.indexOf(places[at] ?? '') === at).map((policy) => engineOf(engine, policy))
+}
+
 /** Policies of one place share an engine. */
 function placeOf({ url }: Config['engine'], { engines }: Pick<PolicyConfig, 'engines'>): string {
   return enginesPlace(engines ?? url ?? [])

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import type { Config } from '../config/index.ts'
-import { isPaddockError } from '../core/index.ts'
+import { isPaddockError, type PaddockError, present } from '../core/index.ts'
 import { asTyped } from './called.ts'
 import { failureOfGiven, givenValues } from './present/given.ts'
 import { type Cli, type GlobalOptions, openContext, openReading } from './cli.ts'
@@ -11,7 +11,10 @@ import { globalsWithValue, usageError } from './present/usage.ts'
 import { version } from './version.ts'
 
 /** Commands that only look: they run no code of the user's, so they can be used on what somebody else sent. */
-const readers: ReadonlySet<string> = new Set(['list', 'show', 'search', 'doctor', 'fsck', 'salvage', 'view'])
+const readers: ReadonlySet<string> = new Set(['list', 'show', 'search', 'fsck', 'salvage', 'view'])
+
+/** Codes that refuse a configuration. */
+const configRefused: ReadonlySet<string> = new Set(['CONFIG_INVALID', 'CONFIG_NOT_FOUND', 'CONFIG_UNTRUSTED'])
 
 /** In the order of the help. A command's code is loaded when it is asked for: starting is most of what a short one costs. */
 const commands: Readonly<Record<string, () => Promise<(program: Command, cli: Cli) => void>>> = {
@@ -124,6 +127,18 @@ export async function runCli(args: readonly string[], io: Io): Promise<ExitCode>
       const context = await opening
       config = context.loaded.config
       code = await body(context)
+    },
+    look: async (command, body) => {
+      const options = command.optsWithGlobals<GlobalOptions>()
+      let refused: PaddockError | null = null
+      const context = await openContext(io, options, {}).catch((error: unknown) => {
+        if (!isPaddockError(error) || !configRefused.has(error.code)) throw error
+        refused = error
+        const { json, verbose, color } = options
+        return openContext({ ...io, env: {} }, present({ config: false as const, json, verbose, color }), {})
+      })
+      config = context.loaded.config
+      code = await body(context, refused)
     },
   }
   try {

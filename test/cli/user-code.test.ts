@@ -45,7 +45,7 @@ async function plant(folder: string, name = 'paddock.config.ts', value = '{}'): 
 const exporting = ['export', '--format', 'nowhere', '--out', 'out'] as const
 
 describe('a configuration in the working directory', () => {
-  it.each([['list'], ['show', '5f3a9c21'], ['doctor', '--no-docker', '--no-engine'], ['fsck'], ['view']])(
+  it.each([['list'], ['show', '5f3a9c21'], ['fsck'], ['view']])(
     'is never run by %s, which says so',
     async (...args) => {
       const file = await plant(directory)

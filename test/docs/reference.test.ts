@@ -26,6 +26,7 @@ function program() {
       signal: new AbortController().signal,
     },
     run: async () => undefined,
+    look: async () => undefined,
   })
 }
 

@@ -95,7 +95,7 @@ ${made}
 
 \`paddock.config.ts\` in the working directory, or the file that \`--config\` or \`PADDOCK_CONFIG\` names. Node runs it without compiling. Its default export is
 an object; \`defineConfig\` types it. Every key is optional. An unknown key is an error that names the place and the nearest known key.
-Later ones win, key by key: defaults, the file, environment variables, options of the command. \`list\`, \`show\`, \`doctor\`, \`fsck\`, \`salvage\` and \`view\` run no code of yours and read
+Later ones win, key by key: defaults, the file, environment variables, options of the command. \`list\`, \`show\`, \`fsck\`, \`salvage\` and \`view\` run no code of yours and read
 no file. Elsewhere the file of the working directory is read only if it and its folder belong to you and others cannot write them, its path is printed, and \`--no-config\` skips it; a file that
 is named is trusted. Nothing below a data directory or a task folder is ever loaded, neither as a configuration nor as a plugin (\`CONFIG_UNTRUSTED\`). An example that runs: \`examples/paddock.config.ts\`.
 

@@ -3,16 +3,38 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../config/index.ts'
 import { isPaddockError } from '../../core/index.ts'
-import type { EngineProbe } from '../../proxy/index.ts'
-import { type FoundReplica, resolveEngine } from '../engine.ts'
+import { type EngineProbe, probeEngine } from '../../proxy/index.ts'
+import { describeEngine, type FoundReplica, resolveEngine } from '../engine.ts'
+import { policyEngines } from '../policies.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 
-/** Asks the engine for one tool call and looks at what came: ids, logprobs, their kind. */
+/** Asks every engine that is configured: those of the policies, then those of roles. */
 export async function engineFindings(config: Config, signal: AbortSignal): Promise<readonly Finding[]> {
+  const findings: Finding[] = []
+  for (const engine of policyEngines(config)) findings.push(...(await policyFindings(engine, signal)))
+  for (const [role, named] of Object.entries(config.engines)) {
+    if (named === null) continue
+    findings.push(await roleFinding(role, named.url, { model: null, ...named }))
+  }
+  return findings
+}
+
+async function roleFinding(role: string, url: string, of: Parameters<typeof probeEngine>[1]): Promise<Finding> {
+  try {
+    return ok(role, describeEngine(await probeEngine(url, of), 0))
+  } catch (error) {
+    if (!isPaddockError(error)) throw error
+    return problem(role, `${error.code}: ${error.message}`, error.fix)
+  }
+}
+
+/** Asks the engine for one tool call and looks at what came: ids, logprobs, their kind. */
+async function policyFindings(config: Config['engine'], signal: AbortSignal): Promise<readonly Finding[]> {
+  if (Array.isArray(config.url) && config.url.length === 0) return [ok('engine', 'none yet: a trainer names it')]
   // The scripted engine's journal belongs to a run; a probe must not write into it.
   const scratch = await mkdtemp(join(tmpdir(), 'paddock-doctor-'))
   try {
-    const engine = await resolveEngine(config.engine, { dataDirectory: scratch, signal })
+    const engine = await resolveEngine(config, { dataDirectory: scratch, signal })
     try {
       const { report } = engine
       return [

@@ -3,9 +3,10 @@ import { access, readFile, stat, statfs } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import type { Config } from '../../config/index.ts'
-import { isLoopback } from '../../core/index.ts'
+import { isLoopback, isPaddockError } from '../../core/index.ts'
 import type { Owner } from '../../trajectory/index.ts'
 import { bytes, plural } from '../present/units.ts'
+import { listenerTls } from '../tls.ts'
 import { archiveFindings } from './archive.ts'
 import { blobsFindings } from './blobs.ts'
 import { catalogueFindings } from './catalogue.ts'
@@ -13,9 +14,8 @@ import { type Finding, ok, problem, warning } from './finding.ts'
 
 const leastFreeBytes = 5e9
 
-/** Node, processors, memory, open files, data directory. */
+/** Node, processors, memory, open files. */
 export async function machineFindings(config: Config): Promise<readonly Finding[]> {
-  const { liveOwner } = await import('../../trajectory/index.ts')
   return [
     nodeFinding(process.versions.node),
     supportFinding(process.platform, process.arch),
@@ -25,12 +25,31 @@ export async function machineFindings(config: Config): Promise<readonly Finding[
       await numberIn('/proc/sys/fs/inotify/max_user_instances'),
       await numberIn('/proc/sys/fs/inotify/max_user_watches'),
     ),
+  ]
+}
+
+/** Data directory, catalogue, object stores and the control listener. */
+export async function storeFindings(config: Config): Promise<readonly Finding[]> {
+  const { liveOwner } = await import('../../trajectory/index.ts')
+  return [
     ...(await directoryFindings(config.store.directory)),
     ...(await catalogueFindings(config.store.catalogue)),
     ...(await blobsFindings(config)),
     ...(await archiveFindings(config)),
+    ...(await tlsFindings(config)),
     ...controlFindings(config, liveOwner(config.store.directory)),
   ]
+}
+
+/** Certificate and key of the control API, where they are named. */
+async function tlsFindings(config: Config): Promise<readonly Finding[]> {
+  try {
+    await listenerTls(config)
+    return []
+  } catch (error) {
+    if (!isPaddockError(error)) throw error
+    return [problem('tls', error.message, error.fix)]
+  }
 }
 
 /**
@@ -133,9 +152,11 @@ async function directoryFindings(directory: string): Promise<Finding[]> {
   const space = await statfs(existing)
   const free = space.bavail * space.bsize
   return [
-    writable
-      ? ok('data', directory)
-      : problem('data', `${existing} is not writable`, 'Choose another directory with --data, or change its owner.'),
+    !(await stat(existing)).isDirectory()
+      ? problem('data', `${existing} is a file, not a data directory`, 'Name a folder, or one to be made, with --data.')
+      : writable
+        ? ok('data', directory)
+        : problem('data', `${existing} is not writable`, 'Choose another directory with --data, or change its owner.'),
     free >= leastFreeBytes
       ? ok('disk', `${bytes(free)} free`)
       : warning('disk', `only ${bytes(free)} free`, `Free ${bytes(leastFreeBytes)}, or choose another --data.`),
