@@ -59,15 +59,20 @@ export interface Compared {
   readonly fallen: readonly string[]
 }
 
-/** `before` are the counts of the commit that wrote the baseline, made when something rose; null: they cannot be had. */
-export function compare(counts: readonly Count[], baseline: Baseline, before: () => readonly Count[] | null): Compared {
+/** `before` makes the counts of commits that wrote the baseline, the newest first; they are asked for when something rose. */
+export function compare(
+  counts: readonly Count[],
+  baseline: Baseline,
+  before: () => Iterable<readonly Count[]>,
+): Compared {
   const held = counts.filter(({ isReportOnly }) => !isReportOnly)
   const over = held.filter((count) => count.value > (limitOf(count, baseline) ?? -1))
-  const old = over.length === 0 ? null : before()
+  const older = before()[Symbol.iterator]()
+  const known: (readonly Count[])[] = []
   const risen = over.map((count) => {
     const limit = limitOf(count, baseline)
     if (limit === null) return `${count.key} (${count.says}) is ${count.value} and has no line in ${baselineFile}`
-    const parts = grown(count, old?.find(({ key }) => key === count.key) ?? null)
+    const parts = grown(count, within(count.key, limit, known, older))
     return [
       `${count.key} is ${count.value}, ${count.value - limit} over its limit ${limit}: ${count.says}`,
       ...parts.map(({ amount, note }) => (amount === 1 ? `    ${note}` : `    ${note} +${amount}`)),
@@ -82,12 +87,33 @@ export function compare(counts: readonly Count[], baseline: Baseline, before: ()
   return { risen, fallen }
 }
 
+/** The count in the newest of these that kept to its limit; null: none did. Counts once made are kept. */
+function within(
+  key: string,
+  limit: number,
+  known: (readonly Count[])[],
+  older: Iterator<readonly Count[]>,
+): Count | null {
+  const fitting = (counts: readonly Count[]): Count | undefined =>
+    counts.find((count) => count.key === key && count.value <= limit)
+  for (let at = 0; ; at += 1) {
+    if (at === known.length) {
+      const next = older.next()
+      if (next.done === true) return null
+      known.push(next.value)
+    }
+    const found = fitting(known[at] ?? [])
+    if (found !== undefined) return found
+  }
+}
+
 /** New places, the largest first. */
 function grown(now: Count, before: Count | null, most = 12): readonly Part[] {
+  if (before === null) return now.parts.length > most ? [] : now.parts
   const rest = new Map<string, number>()
   // A note names lines of its file, which move: parts are the same by file and what stands behind the line.
   const same = ({ path, note }: Part): string => `${path} ${note.replace(/:\d+|\(\d+[^)]*\)/g, '')}`
-  for (const one of before?.parts ?? []) rest.set(same(one), (rest.get(same(one)) ?? 0) + one.amount)
+  for (const one of before.parts) rest.set(same(one), (rest.get(same(one)) ?? 0) + one.amount)
   const more = now.parts.flatMap((one) => {
     const known = rest.get(same(one)) ?? 0
     rest.set(same(one), Math.max(0, known - one.amount))

@@ -103,19 +103,20 @@ async function check(): Promise<void> {
   if (risen.length > 0 || surface !== null) process.exitCode = 1
 }
 
-/** Counts of the commit that last wrote the baseline. */
-function countsBefore(): readonly Count[] | null {
+/** Counts of the last commits that wrote the baseline. */
+function* countsBefore(): Generator<readonly Count[]> {
   const git = (...args: readonly string[]) => spawnSync('git', args, { cwd: root, maxBuffer: 1 << 30 })
-  const commit = git('log', '-1', '--format=%H', '--', baselineFile).stdout?.toString().trim()
-  if (commit === undefined || commit === '') return null
-  const directory = mkdtempSync(join(tmpdir(), 'paddock-house-'))
-  try {
+  const commits = git('log', '-3', '--format=%H', '--', baselineFile).stdout?.toString().trim().split('\n') ?? []
+  for (const commit of commits.filter((one) => one !== '')) {
     const { status, stdout } = git('archive', commit)
-    if (status !== 0) return null
-    spawnSync('tar', ['-x', '-C', directory], { input: stdout })
-    return countsOf(directory)
-  } finally {
-    rmSync(directory, { recursive: true, force: true })
+    if (status !== 0) continue
+    const directory = mkdtempSync(join(tmpdir(), 'paddock-house-'))
+    try {
+      spawnSync('tar', ['-x', '-C', directory], { input: stdout })
+      yield countsOf(directory)
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
   }
 }
 
