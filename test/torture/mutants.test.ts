@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 let copy: string
 beforeAll(async () => {
   copy = tempDir()
-  for (const name of ['src', 'engine', 'test', 'package.json', 'tsconfig.json', 'vitest.config.ts']) {
+  for (const name of ['src', 'engine', 'test', 'scripts', 'package.json', 'tsconfig.json', 'vitest.config.ts']) {
     await cp(join(root, name), join(copy, name), {
       recursive: true,
       filter: (from) => !from.includes('node_modules'),
