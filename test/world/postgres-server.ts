@@ -1,8 +1,20 @@
 /** A PostgreSQL of a test's own: Debian's programs, an unprivileged user, a socket in a temporary folder, no port. */
-import { execFile, execFileSync } from 'node:child_process'
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import pg from 'pg'
 
@@ -17,6 +29,8 @@ export interface PostgresServer {
   restart(how: 'fast' | 'immediate'): Promise<void>
   /** A second server that has what this one has, and follows it. `synchronous`: nothing is committed before it is there too. */
   follow(o: { readonly synchronous: boolean }): Promise<Standby>
+  /** PgBouncer in front of it, with `settings` and else its own defaults: its URL of a database. */
+  pooler(settings: Readonly<Record<string, string>>): Promise<(database: string) => string>
   stop(): Promise<void>
 }
 
@@ -58,6 +72,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
     }
   }
   const up = new Set<Instance>()
+  const poolers: (() => Promise<void>)[] = []
   try {
     mkdirSync(first.folder)
     if (owner !== null) chownSync(first.folder, owner.uid, owner.gid)
@@ -111,7 +126,15 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
         },
       }
     },
+    pooler: async (given) => {
+      const socket = join(folder, `pooler-${poolers.length}`)
+      mkdirSync(socket)
+      if (owner !== null) chownSync(socket, owner.uid, owner.gid)
+      poolers.push(await startPooler(socket, now, given, owner))
+      return (database) => database.replace(encodeURIComponent(now), encodeURIComponent(socket))
+    },
     stop: async () => {
+      for (const stop of poolers) await stop()
       for (const one of up) await one.control('-m', 'immediate', 'stop')
       rmSync(folder, { recursive: true, force: true })
     },
@@ -142,6 +165,34 @@ class Instance {
   async control(...args: readonly string[]): Promise<void> {
     const log = join(this.folder, 'log')
     await this.#program('pg_ctl', ['-D', this.data, '-l', log, '-o', this.#options, '-w', ...args])
+  }
+}
+
+/** Debian's PgBouncer in the foreground, with its socket in `folder`. Ends when it takes connections; the result ends it. */
+async function startPooler(
+  folder: string,
+  server: string,
+  given: Readonly<Record<string, string>>,
+  owner: ReturnType<typeof unprivileged>,
+): Promise<() => Promise<void>> {
+  const users = join(folder, 'users')
+  writeFileSync(users, '"paddock" ""\n')
+  const settings = { listen_port: '5432', unix_socket_dir: folder, auth_type: 'trust', auth_file: users, ...given }
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`)
+  const file = join(folder, 'pgbouncer.ini')
+  writeFileSync(file, ['[databases]', `* = host=${server}`, '[pgbouncer]', ...lines, ''].join('\n'))
+  const child = spawn('/usr/sbin/pgbouncer', [file], { ...owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+  const ended = once(child, 'exit')
+  const said: string[] = []
+  for await (const line of createInterface({ input: child.stderr })) {
+    said.push(line)
+    if (line.includes('process up')) break
+  }
+  if (child.exitCode !== null) throw new Error(said.join('\n'))
+  child.stderr.resume()
+  return async () => {
+    child.kill('SIGTERM')
+    await ended
   }
 }
 

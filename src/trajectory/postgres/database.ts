@@ -4,6 +4,7 @@ import pg from 'pg'
 import { type ErrorCode, isPaddockError, PaddockError } from '../../core/index.ts'
 import type { Connection } from './connection.ts'
 import { migrate, requireSchema } from './schema.ts'
+import { requireSessionMode } from './session-mode.ts'
 import { fromStored, toStored } from './text.ts'
 
 /** Who may refuse to go on with a server. */
@@ -33,6 +34,12 @@ const again: ReadonlySet<string> = new Set(['40001', '40P01'])
 const tries = 4
 /** Between two tries of a server that is away. */
 const pauseMs = 100
+/**
+ * Set when a connection is there, not in its startup message, which a pooler refuses by default. A statement that nobody waits
+ * for any more holds no row for long.
+ */
+const setUp =
+  'SET search_path TO paddock; SET statement_timeout = 30000; SET idle_in_transaction_session_timeout = 30000'
 
 /** Numbers that the driver gives as text: `int8` and `numeric`. Ours are exact below 2^53. */
 const numbers: ReadonlySet<number> = new Set([20, 1700])
@@ -56,11 +63,12 @@ export class Database {
   readonly #options: DatabaseOptions
   /** Connections that know where the tables are. */
   readonly #ready = new WeakSet<pg.PoolClient>()
+  #isSessionMode = false
   #patienceMs = 0
 
   /**
-   * Connects and brings the schema forward. Throws the code for a server that does not answer, and `STORE_SCHEMA` when a newer
-   * Paddock wrote the schema.
+   * Connects and brings the schema forward. Throws the code for a server that does not answer, `STORE_SCHEMA` when a newer
+   * Paddock wrote the schema, and `CONFIG_INVALID` behind a pooler in transaction mode.
    */
   static async open(options: DatabaseOptions): Promise<Database> {
     const database = new Database(options)
@@ -84,9 +92,6 @@ export class Database {
       application_name: 'paddock',
       connectionTimeoutMillis: 10_000,
       keepAlive: true,
-      // A statement that nobody waits for any more holds no row for long.
-      statement_timeout: 30_000,
-      idle_in_transaction_session_timeout: 30_000,
       types,
     })
     // An idle connection that the server closed. The pool has dropped it; who asks next gets another.
@@ -146,7 +151,9 @@ export class Database {
     let broken = false
     try {
       if (!this.#ready.has(client)) {
-        await client.query('SET search_path TO paddock')
+        if (!this.#isSessionMode) await requireSessionMode(client, this.#options.url)
+        this.#isSessionMode = true
+        await client.query(setUp)
         await guard?.look((text) => client.query(text))
         guard?.requireSame()
         this.#ready.add(client)

@@ -3,6 +3,7 @@ import type { Id } from '../../core/index.ts'
 import type { Connection } from './connection.ts'
 import { told, types } from './database.ts'
 import { requireSchema } from './schema.ts'
+import { requireSessionMode } from './session-mode.ts'
 
 const rowsAtOnce = 1000
 /** A rollout that ends takes milliseconds. */
@@ -11,7 +12,7 @@ const lockTimeoutMs = 30_000
 /**
  * A catalogue as it is at one moment, however long it is read. From {@link CatalogueMoment.open} to {@link CatalogueMoment.pin} no
  * rollout ends: what is looked at in between has all that an ended rollout of this moment has. Throws `CATALOGUE_UNAVAILABLE`,
- * `STORE_SCHEMA`, `STORE_FAILED`.
+ * `STORE_SCHEMA`, `STORE_FAILED`, `CONFIG_INVALID` behind a pooler in transaction mode.
  */
 export class CatalogueMoment {
   readonly #locking: pg.Client
@@ -21,6 +22,9 @@ export class CatalogueMoment {
   static async open(url: string): Promise<CatalogueMoment> {
     const moment = new CatalogueMoment(url)
     try {
+      await moment.#locking.connect()
+      await requireSessionMode(moment.#locking, url)
+      await moment.#reading.connect()
       await Promise.all([moment.#begin(moment.#locking), moment.#begin(moment.#reading)])
       await requireSchema(moment.connection)
       const [identity] = await moment.connection.query<{ id: Id }>('SELECT id FROM identity')
@@ -82,7 +86,6 @@ export class CatalogueMoment {
   }
 
   async #begin(client: pg.Client): Promise<void> {
-    await client.connect()
     await client.query(
       `SET search_path TO paddock; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
        SET lock_timeout = ${lockTimeoutMs}`,

@@ -1,6 +1,7 @@
 import pg from 'pg'
-import { PaddockError } from '../../core/index.ts'
+import { isPaddockError, PaddockError } from '../../core/index.ts'
 import { migrations, schemaVersion } from './schema.ts'
+import { requireSessionMode } from './session-mode.ts'
 
 /** What a PostgreSQL database is, before anything is made in it. */
 export interface PostgresFound {
@@ -12,13 +13,14 @@ export interface PostgresFound {
   readonly known: number
 }
 
-/** Looks and writes nothing. Throws `CATALOGUE_UNAVAILABLE`. */
+/** Looks and writes nothing. Throws `CATALOGUE_UNAVAILABLE`, and `CONFIG_INVALID` behind a pooler in transaction mode. */
 export async function probePostgres(url: string): Promise<PostgresFound> {
   try {
     const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000, application_name: 'paddock' })
     client.on('error', () => undefined)
     await client.connect()
     try {
+      await requireSessionMode(client, url)
       const { rows } = await client.query<{ server_version: string }>('SHOW server_version')
       const schema = await schemaVersion({
         query: async <Row extends object>(text: string) => (await client.query<Row>(text)).rows,
@@ -28,6 +30,7 @@ export async function probePostgres(url: string): Promise<PostgresFound> {
       await client.end()
     }
   } catch (cause) {
+    if (isPaddockError(cause)) throw cause
     const what = cause instanceof Error ? cause.message : String(cause)
     throw new PaddockError('CATALOGUE_UNAVAILABLE', `PostgreSQL: ${what}`)
   }

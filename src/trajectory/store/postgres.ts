@@ -31,7 +31,8 @@ export interface PostgresCatalogue {
 /**
  * Opens a PostgreSQL database and brings its schema (`paddock`) forward. Many processes may do so at once. The queue has
  * connections of its own: a heartbeat waits for no read of a large run. Throws `CATALOGUE_UNAVAILABLE`,
- * `QUEUE_UNAVAILABLE` when the server does not answer, and `STORE_SCHEMA` when a newer Paddock wrote the schema.
+ * `QUEUE_UNAVAILABLE` when the server does not answer, `STORE_SCHEMA` when a newer Paddock wrote the schema, and
+ * `CONFIG_INVALID` behind a pooler in transaction mode.
  */
 export async function openPostgresCatalogue(options: PostgresCatalogueOptions): Promise<PostgresCatalogue> {
   const { url, connections = 8, patienceMs = 60_000, home = null, guard } = options
