@@ -33,12 +33,12 @@ export function readBaseline(text: string): Baseline {
     if (key === '' || (sign === '+') !== (why !== '')) {
       throw new BaselineError(`${baselineFile}: not "name count" and not "name +amount why": ${line}`)
     }
-    const { base, raises } = limits.get(key) ?? { base: Infinity, raises: [] }
-    // Two branches that lowered a count are merged to both lines: the lower one holds.
+    const { base, raises } = limits.get(key) ?? { base: -1, raises: [] }
+    // A merge can leave two: the higher one holds, since raises may be part of it, and `--lower` makes one of them.
     limits.set(
       key,
       sign === ''
-        ? { base: Math.min(base, Number(digits)), raises }
+        ? { base: Math.max(base, Number(digits)), raises }
         : { base, raises: [...raises, { amount: Number(digits), line }] },
     )
   }
@@ -47,8 +47,8 @@ export function readBaseline(text: string): Baseline {
 
 /** The most that a count may be; a count below its target may be anything up to it. Null: the baseline lacks it, and it has no target. */
 function limitOf({ key, target }: Count, baseline: Baseline): number | null {
-  const { base, raises } = baseline.get(key) ?? { base: Infinity, raises: [] }
-  if (base === Infinity) return target
+  const { base, raises } = baseline.get(key) ?? { base: -1, raises: [] }
+  if (base === -1) return target
   return Math.max(target ?? 0, base + raises.reduce((sum, { amount }) => sum + amount, 0))
 }
 

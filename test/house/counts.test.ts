@@ -79,9 +79,9 @@ describe('scripts/house --check', () => {
   })
 })
 
-it('adds up what two branches raised, and takes the lower of two counts that they lowered', () => {
+it('adds up what two branches raised, and takes the higher of two counts that a merge left', () => {
   const { base, raises } = readBaseline('a 9\na +1 x\na 7\na +2 y\n').get('a') ?? {}
-  expect([base, raises?.map(({ amount }) => amount)]).toEqual([7, [1, 2]])
+  expect([base, raises?.map(({ amount }) => amount)]).toEqual([9, [1, 2]])
 })
 
 describe('counts', () => {
