@@ -41,7 +41,7 @@ export async function storeFindings(config: Config): Promise<readonly Finding[]>
   ]
 }
 
-/** Certificate and key of the control API, where they are named. */
+/** Certificate and key of the control API, if it names any. */
 async function tlsFindings(config: Config): Promise<readonly Finding[]> {
   try {
     await listenerTls(config)
