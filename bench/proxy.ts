@@ -40,7 +40,7 @@ const wanted = { targets: new Set(flags.targets.split(',')), cases: new Set(flag
 const durationMs = flags.seconds * 1000
 /** Sessions of a target, and clients that stream at once. */
 const sessions = smoke ? 8 : 256
-const crowds = smoke
+const loads = smoke
   ? [{ streams: 16, events: 10, everyMs: 40, overMs: 200 }]
   : [
       { streams: 1024, events: 200, everyMs: 50, overMs: 2000 },
@@ -98,7 +98,7 @@ try {
   const open: OpenStreams[] = []
   for (const kind of ['http-proxy', 'record'] as const) {
     if (!wanted.targets.has(kind) || !wanted.cases.has('open')) continue
-    for (const crowd of crowds) open.push(await openStreams(kind, crowd))
+    for (const load of loads) open.push(await openStreams(kind, load))
   }
   if (open.length > 0) printOpen(open)
   const errors = [...[...seen.values()].flat(), ...open].reduce((sum, one) => sum + one.errors, 0)

@@ -74,5 +74,5 @@ it('leaves out the tasks that a validation refuted', async () => {
   const { summary } = JSON.parse(ended.out) as { summary: { groups: readonly { task: { name: string } }[] } }
   expect(summary.groups.map(({ task }) => task.name)).toEqual([good.name])
   const none = await paddock(['run', file, '--env', 'sql', '--quarantine', file, '--data', directory])
-  expect(none).toMatchObject({ code: 2, err: expect.stringContaining('is no quarantine') })
+  expect(none).toMatchObject({ code: 2, err: expect.stringContaining('is not a quarantine file') })
 })
