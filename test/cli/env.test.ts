@@ -8,6 +8,9 @@ import { runCli } from '../../src/cli/program.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
 import { paddock as paddockProcess } from './paddock.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
+
+const hasDocker = await requireDocker()
 
 describe('paddock env new', () => {
   let directory: string
@@ -19,7 +22,7 @@ describe('paddock env new', () => {
   const plugin = () => join(directory, 'till-slips/environment.ts')
   const tasks = () => join(directory, 'till-slips/tasks')
 
-  it('makes an environment that validates at once, under its own name', async () => {
+  it.runIf(hasDocker)('makes an environment that validates at once, under its own name', async () => {
     expect(await readFile(plugin(), 'utf8')).toMatch(/^const name = 'till-slips'$/m)
     expect(await readFile(plugin(), 'utf8')).not.toMatch(/'receipts'/)
     const proven = await paddock(['validate', tasks(), '--env', plugin(), '--json'])
@@ -30,28 +33,33 @@ describe('paddock env new', () => {
     ])
   })
 
-  it('runs it with the reference agent, and rescores what was run after the verifier changed', async () => {
-    const data = join(directory, 'data')
-    const args = [tasks(), '--env', plugin(), '--task', 'bakery', '--n', '2', '--data', data, '--json']
-    const ran = await paddock(['run', ...args])
-    expect(ran.code).toBe(0)
-    const { runId, rollouts } = JSON.parse(ran.out).summary
-    expect(rollouts).toMatchObject([{ verdict: { status: 'scored' } }, { verdict: { status: 'scored' } }])
-    const source = await readFile(plugin(), 'utf8')
-    // The rule now forgives everything.
-    const lenient = source.replace("version = '1'", "version = '2'").replace('(answer)', '(gold(task.data).toFixed(2))')
-    await writeFile(plugin(), lenient)
-    // A process knows a plugin as it was when it first loaded it.
-    const again = await paddockProcess(['rescore', runId, '--env', plugin(), '--data', data, '--json'])
-    expect(again.code).toBe(0)
-    const outcomes = JSON.parse(again.out).rollouts as { outcome: string; after: { reward: number } }[]
-    for (const { outcome, after } of outcomes) {
-      expect(['changed', 'confirmed']).toContain(outcome)
-      expect(after.reward).toBe(1)
-    }
-    const idle = await paddockProcess(['rescore', runId, '--env', plugin(), '--data', data])
-    expect(idle.out).toContain('2 rollouts verified again, 0 changed, 0 confirmed by another verifier, 2 the same.')
-  })
+  it.runIf(hasDocker)(
+    'runs it with the reference agent, and rescores what was run after the verifier changed',
+    async () => {
+      const data = join(directory, 'data')
+      const args = [tasks(), '--env', plugin(), '--task', 'bakery', '--n', '2', '--data', data, '--json']
+      const ran = await paddock(['run', ...args])
+      expect(ran.code).toBe(0)
+      const { runId, rollouts } = JSON.parse(ran.out).summary
+      expect(rollouts).toMatchObject([{ verdict: { status: 'scored' } }, { verdict: { status: 'scored' } }])
+      const source = await readFile(plugin(), 'utf8')
+      // The rule now forgives everything.
+      const lenient = source
+        .replace("version = '1'", "version = '2'")
+        .replace('(answer)', '(gold(task.data).toFixed(2))')
+      await writeFile(plugin(), lenient)
+      // A process knows a plugin as it was when it first loaded it.
+      const again = await paddockProcess(['rescore', runId, '--env', plugin(), '--data', data, '--json'])
+      expect(again.code).toBe(0)
+      const outcomes = JSON.parse(again.out).rollouts as { outcome: string; after: { reward: number } }[]
+      for (const { outcome, after } of outcomes) {
+        expect(['changed', 'confirmed']).toContain(outcome)
+        expect(after.reward).toBe(1)
+      }
+      const idle = await paddockProcess(['rescore', runId, '--env', plugin(), '--data', data])
+      expect(idle.out).toContain('2 rollouts verified again, 0 changed, 0 confirmed by another verifier, 2 the same.')
+    },
+  )
 
   it('refuses a name or a place that cannot be', async () => {
     expect(await here('env', 'new', 'Till')).toMatch(/^2 USAGE: .*lower case/)

@@ -5,6 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { paddock } from './here.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
+
+const hasDocker = await requireDocker()
 
 const tasks = fileURLToPath(new URL('../../examples/tasks/sql', import.meta.url))
 
@@ -22,7 +25,7 @@ interface Shown {
   readonly events: readonly { readonly kind: string; readonly tool?: string; readonly status?: string }[]
 }
 
-it('scores what the reference agent submits, with components and the tools it called', async () => {
+it.runIf(hasDocker)('scores what the reference agent submits, with components and the tools it called', async () => {
   const chosen = ['--task', 'shop-never-ordered', '--task', 'clinic-close-visits']
   const ended = await paddock(['run', tasks, '--env', 'sql', ...chosen, '--n', '2', '--data', directory, '--json'])
   expect(ended.code, ended.err).toBe(0)
@@ -49,7 +52,7 @@ it('scores what the reference agent submits, with components and the tools it ca
   }
 })
 
-it('leaves out the tasks that a validation refuted', async () => {
+it.runIf(hasDocker)('leaves out the tasks that a validation refuted', async () => {
   const set = JSON.parse(await readFile(join(tasks, 'metro.json'), 'utf8'))
   const [good] = set.tasks
   const wrong = {

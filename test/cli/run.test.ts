@@ -8,6 +8,7 @@ import { tempDir } from '../fixtures/temp-dir.ts'
 import { containersOf } from '../rollout/world.ts'
 import { paddock, serve } from './here.ts'
 import { launcher } from './paddock.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
 const one = [task, '--task', 'log-forensics']
@@ -26,7 +27,7 @@ interface Summary {
   }
 }
 
-describe('paddock run', () => {
+describe.runIf(await requireDocker())('paddock run', () => {
   it('prints a table of verified rollouts that list, show and export find again', async () => {
     const data = join(directory, 'alone')
     const ended = await paddock(['run', ...one, '--n', '2', '--data', data])

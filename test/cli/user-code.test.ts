@@ -7,6 +7,7 @@ import { runCli } from '../../src/cli/program.ts'
 import { openStore } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 
+const isRoot = process.geteuid?.() === 0
 let directory: string
 /** Appears when planted code runs. */
 let ran: string
@@ -73,15 +74,7 @@ describe('a configuration in the working directory', () => {
     expect(existsSync(ran)).toBe(false)
   })
 
-  it.each([
-    ['the file can be written by everybody', (file: string) => chmod(file, 0o666)],
-    [
-      'the file can be written by a group',
-      (file: string) => chown(file, process.geteuid?.() ?? 0, 54_321).then(() => chmod(file, 0o664)),
-    ],
-    ['the folder can be written by everybody', () => chmod(directory, 0o777)],
-    ['the folder can be written by everybody, with a sticky bit', () => chmod(directory, 0o1777)],
-  ])('is refused where %s, and --config still names it', async (_, weaken) => {
+  const isRefused = async (weaken: (file: string) => Promise<void>): Promise<void> => {
     const file = await plant(directory)
     await weaken(file)
     const refused = await paddock(directory, exporting)
@@ -89,9 +82,21 @@ describe('a configuration in the working directory', () => {
     expect(existsSync(ran)).toBe(false)
     await paddock(directory, [...exporting, '--config', file])
     expect(existsSync(ran)).toBe(true)
-  })
+  }
+  it.each([
+    ['the file can be written by everybody', (file: string) => chmod(file, 0o666)],
+    ['the folder can be written by everybody', () => chmod(directory, 0o777)],
+    ['the folder can be written by everybody, with a sticky bit', () => chmod(directory, 0o1777)],
+  ])('is refused where %s, and --config still names it', (_, weaken) => isRefused(weaken))
 
-  it.runIf(process.geteuid?.() === 0)('is refused where file or folder belong to somebody else', async () => {
+  it.runIf(isRoot)('is refused where the file can be written by a group, and --config still names it', () =>
+    isRefused(async (file) => {
+      await chown(file, 0, 54_321)
+      await chmod(file, 0o664)
+    }),
+  )
+
+  it.runIf(isRoot)('is refused where file or folder belong to somebody else', async () => {
     const file = await plant(directory)
     await chown(file, 65_534, 65_534)
     expect((await paddock(directory, exporting)).err).toMatch(/^CONFIG_UNTRUSTED: .*belongs to user 65534/)

@@ -7,6 +7,9 @@ import { serve, type Serving } from '../cli/here.ts'
 import { serve as serveProcess, type Serving as ServingProcess } from '../cli/paddock.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Claim, type Json, talk, task, Trainer } from './trainer.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
+
+const hasDocker = await requireDocker()
 
 let directory: string
 let data: string
@@ -152,7 +155,7 @@ describe('carry', () => {
     expect(await membersOf(run, await claimed(run))).toEqual([[fast.rollout_id, null]])
   })
 
-  it('is refused where it would do nothing, or cannot be held', async () => {
+  it.runIf(hasDocker)('is refused where it would do nothing, or cannot be held', async () => {
     const asked = (more: Json) => ({ groups: [{ group_id: 'refused', task, n: 1, carry: true, ...more }] })
     const run = await openGroup({ n: 1 })
     expect(await trainer.refused('POST', `/runs/${run}/groups`, asked({}))).toEqual([400, 'GROUP_INVALID'])

@@ -7,6 +7,7 @@ import { serve, type Serving } from '../cli/here.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { followLive } from './follow-live.ts'
 import { type Json, Trainer } from './trainer.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
 /** Climbs; only from the second step on does it know how high, and nobody may climb for ever. */
 const environment = `export default (kit) => {
@@ -52,28 +53,31 @@ afterAll(async () => {
   await serving.stop()
 })
 
-it('come with the turns behind them, the last of a name, and are absent where none is known', async () => {
-  const about = { environment: 'climb', tasks: join(directory, 'tasks'), turn_events: true }
-  await trainer.ask('POST', '/runs', { run_id: 'r', ...about })
-  await trainer.attach('r')
-  await trainer.ask('POST', '/runs/r/groups', { groups: [{ group_id: 'g', task: 'up', n: 1 }] })
-  const [claim] = await trainer.claim('r', { wait_s: 60 })
-  expect(claim).toMatchObject({ group_id: 'g', settled: { usable: 1 } })
-  const text = await (await trainer.send('GET', '/runs/r/events')).text()
-  const turns = text
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Json)
-    .filter(({ type }) => type === 'turn')
-  const known = [undefined, undefined, { height: 2, style: 0.5 }, { height: 3, style: 0.5 }]
-  expect(turns.map(({ rewards }) => rewards)).toEqual(known)
-  expect(turns.map((turn) => 'rewards' in turn)).toEqual([false, false, true, true])
-  expect(live.map(({ rewards }) => rewards)).toEqual(known)
-  await using reader = await openReader(data)
-  const stored = await reader.recorder.events({ rolloutId: String(turns[0]?.['rollout_id']) })
-  const parts = stored.flatMap((event) => (event.kind === 'reward' ? [event.parts] : []))
-  expect(parts).toEqual(known.slice(2))
-  // What is known so far is no verdict.
-  const { rows } = await trainer.rows('g', claim?.claim_id ?? null)
-  expect(rows.map(({ reward }) => reward)).toEqual([1])
-})
+it.runIf(await requireDocker())(
+  'come with the turns behind them, the last of a name, and are absent where none is known',
+  async () => {
+    const about = { environment: 'climb', tasks: join(directory, 'tasks'), turn_events: true }
+    await trainer.ask('POST', '/runs', { run_id: 'r', ...about })
+    await trainer.attach('r')
+    await trainer.ask('POST', '/runs/r/groups', { groups: [{ group_id: 'g', task: 'up', n: 1 }] })
+    const [claim] = await trainer.claim('r', { wait_s: 60 })
+    expect(claim).toMatchObject({ group_id: 'g', settled: { usable: 1 } })
+    const text = await (await trainer.send('GET', '/runs/r/events')).text()
+    const turns = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Json)
+      .filter(({ type }) => type === 'turn')
+    const known = [undefined, undefined, { height: 2, style: 0.5 }, { height: 3, style: 0.5 }]
+    expect(turns.map(({ rewards }) => rewards)).toEqual(known)
+    expect(turns.map((turn) => 'rewards' in turn)).toEqual([false, false, true, true])
+    expect(live.map(({ rewards }) => rewards)).toEqual(known)
+    await using reader = await openReader(data)
+    const stored = await reader.recorder.events({ rolloutId: String(turns[0]?.['rollout_id']) })
+    const parts = stored.flatMap((event) => (event.kind === 'reward' ? [event.parts] : []))
+    expect(parts).toEqual(known.slice(2))
+    // What is known so far is no verdict.
+    const { rows } = await trainer.rows('g', claim?.claim_id ?? null)
+    expect(rows.map(({ reward }) => reward)).toEqual([1])
+  },
+)

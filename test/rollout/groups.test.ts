@@ -3,8 +3,9 @@ import { type GroupContext, terminal } from '../../src/envs/index.ts'
 import { scored } from '../../src/reward/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
 import { openWorld, terminalTask, type World } from './world.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
-describe('groups on the scripted engine', () => {
+describe.runIf(await requireDocker())('groups on the scripted engine', () => {
   let world: World
 
   beforeAll(async () => {

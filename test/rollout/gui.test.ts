@@ -10,12 +10,13 @@ import { runExport } from '../../src/trajectory/index.ts'
 import { openWorld, type World } from './world.ts'
 import { builtInGui } from '../../src/builtin/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
 const gui = builtInGui({ trustTasks: false })
 
 const examples = join(import.meta.dirname, '../../examples/tasks/gui')
 
-describe('the reference agent on a gui task', () => {
+describe.runIf(await requireDocker())('the reference agent on a gui task', () => {
   let directory: string
   let world: World
   let task: Task

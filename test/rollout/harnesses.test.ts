@@ -19,6 +19,9 @@ import {
 } from '../../src/rollout/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 import { containersOf, model, openWorld, terminalTask, type World } from './world.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
+
+const hasDocker = await requireDocker()
 
 describe('black-box harnesses', () => {
   let world: World
@@ -30,38 +33,46 @@ describe('black-box harnesses', () => {
   })
   afterAll(() => world[Symbol.asyncDispose]())
 
-  test('Qwen Code, unmodified, solves a task in a box that reaches nothing but its model path', async () => {
-    const { script } = await terminal.scripts.oracle(task)
-    await world.script(task, script.steps)
-    const runId = newId()
-    const summary = await world.run({ runId, tasks: [task], harness: qwenCode() })
-    expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] }])
-    expect(containersOf(runId)).toEqual([])
-    const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
-    const events = await world.store.recorder.events({ rolloutId })
-    expect(events.find((event) => event.kind === 'exec' && event.role === 'harness')).toMatchObject({ exitCode: 0 })
-    const [session] = await world.store.recorder.sessions({ rolloutId })
-    const { calls } = await world.store.recorder.session(session?.id ?? '')
-    expect(calls.every(({ intent }) => intent.lineage.userAgent?.startsWith('QwenCode/') === true)).toBe(true)
-  })
+  test.runIf(hasDocker)(
+    'Qwen Code, unmodified, solves a task in a box that reaches nothing but its model path',
+    async () => {
+      const { script } = await terminal.scripts.oracle(task)
+      await world.script(task, script.steps)
+      const runId = newId()
+      const summary = await world.run({ runId, tasks: [task], harness: qwenCode() })
+      expect(summary.rollouts).toMatchObject([
+        { end: 'completed', verdict: { status: 'scored', reward: 1 }, taints: [] },
+      ])
+      expect(containersOf(runId)).toEqual([])
+      const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
+      const events = await world.store.recorder.events({ rolloutId })
+      expect(events.find((event) => event.kind === 'exec' && event.role === 'harness')).toMatchObject({ exitCode: 0 })
+      const [session] = await world.store.recorder.sessions({ rolloutId })
+      const { calls } = await world.store.recorder.session(session?.id ?? '')
+      expect(calls.every(({ intent }) => intent.lineage.userAgent?.startsWith('QwenCode/') === true)).toBe(true)
+    },
+  )
 
-  test('Qwen Code finds the tools of an environment over MCP, and each call is told with the answer that asked for it', async () => {
-    const { environment, receipts } = await receiptsTask()
-    await world.script(receipts, (await environment.scripts.oracle(receipts)).script.steps)
-    const summary = await world.run({ environment, tasks: [receipts], harness: qwenCode() })
-    expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 } }])
-    const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
-    const [session] = await world.store.recorder.sessions({ rolloutId })
-    const { calls } = await world.store.recorder.session(session?.id ?? '')
-    const asking = (tool: string) =>
-      calls.find(({ commit }) => commit?.choices.some(({ message }) => message.includes(`mcp__receipts__${tool}`)))
-    const events = await world.store.recorder.events({ rolloutId })
-    expect(events.filter((event) => event.kind === 'tool_result')).toMatchObject([
-      { tool: 'look_up', status: 'ok', callId: asking('look_up')?.intent.id },
-      { tool: 'submit', status: 'ok', callId: asking('submit')?.intent.id },
-    ])
-    expect(asking('submit')).toBeDefined()
-  })
+  test.runIf(hasDocker)(
+    'Qwen Code finds the tools of an environment over MCP, and each call is told with the answer that asked for it',
+    async () => {
+      const { environment, receipts } = await receiptsTask()
+      await world.script(receipts, (await environment.scripts.oracle(receipts)).script.steps)
+      const summary = await world.run({ environment, tasks: [receipts], harness: qwenCode() })
+      expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 1 } }])
+      const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
+      const [session] = await world.store.recorder.sessions({ rolloutId })
+      const { calls } = await world.store.recorder.session(session?.id ?? '')
+      const asking = (tool: string) =>
+        calls.find(({ commit }) => commit?.choices.some(({ message }) => message.includes(`mcp__receipts__${tool}`)))
+      const events = await world.store.recorder.events({ rolloutId })
+      expect(events.filter((event) => event.kind === 'tool_result')).toMatchObject([
+        { tool: 'look_up', status: 'ok', callId: asking('look_up')?.intent.id },
+        { tool: 'submit', status: 'ok', callId: asking('submit')?.intent.id },
+      ])
+      expect(asking('submit')).toBeDefined()
+    },
+  )
 
   /** Calls a tool over MCP as anything that speaks HTTP can, and prints the answer. */
   const curl = (name: string, input: object) => {
@@ -69,7 +80,7 @@ describe('black-box harnesses', () => {
     return `curl -sS -H 'content-type: application/json' -d '${body}' "$PADDOCK_MCP_URL"`
   }
 
-  test('a command of the user calls the tools of an environment with curl', async () => {
+  test.runIf(hasDocker)('a command of the user calls the tools of an environment with curl', async () => {
     const { environment, receipts } = await receiptsTask()
     const command = `${curl('look_up', { shop: 'Corner Bakery' })} && ${curl('submit', { answer: '17.05' })}`
     const summary = await world.run({ environment, tasks: [receipts], harness: shellHarness({ command }) })
@@ -81,7 +92,7 @@ describe('black-box harnesses', () => {
     expect(stdout).toContain('2026-03-05,Corner Bakery,12.75')
   })
 
-  test('a tool that fails by itself ends the rollout as infra, with no verdict, at once', async () => {
+  test.runIf(hasDocker)('a tool that fails by itself ends the rollout as infra, with no verdict, at once', async () => {
     const { environment, receipts } = await receiptsTask()
     const broken = defineTool({
       name: 'broken',
@@ -102,19 +113,22 @@ describe('black-box harnesses', () => {
     ])
   })
 
-  test('what a preset reads from the last words of its program is told by type beside the end', async () => {
-    const preset = shellHarness({ command: 'echo "401 invalid_api_key" >&2; exit 7' })
-    const parseResult: typeof preset.parseResult = (exit) => reportExit(exit, [refusedKey], null)
-    const summary = await world.run({
-      tasks: [task],
-      harness: defineHarness({ ...preset, name: 'picky', parseResult }),
-    })
-    expect(summary.rollouts).toMatchObject([{ end: 'harness_crash', detail: 'its key was refused (exit 7)' }])
-    const events = await world.store.recorder.events({ rolloutId: summary.rollouts[0]?.rolloutId ?? '' })
-    expect(events.find(({ kind }) => kind === 'rollout_end')).toMatchObject({ end: 'harness_crash', fault: 'auth' })
-  })
+  test.runIf(hasDocker)(
+    'what a preset reads from the last words of its program is told by type beside the end',
+    async () => {
+      const preset = shellHarness({ command: 'echo "401 invalid_api_key" >&2; exit 7' })
+      const parseResult: typeof preset.parseResult = (exit) => reportExit(exit, [refusedKey], null)
+      const summary = await world.run({
+        tasks: [task],
+        harness: defineHarness({ ...preset, name: 'picky', parseResult }),
+      })
+      expect(summary.rollouts).toMatchObject([{ end: 'harness_crash', detail: 'its key was refused (exit 7)' }])
+      const events = await world.store.recorder.events({ rolloutId: summary.rollouts[0]?.rolloutId ?? '' })
+      expect(events.find(({ kind }) => kind === 'rollout_end')).toMatchObject({ end: 'harness_crash', fault: 'auth' })
+    },
+  )
 
-  test('a command of the user reaches its model by URL alone, and nothing else', async () => {
+  test.runIf(hasDocker)('a command of the user reaches its model by URL alone, and nothing else', async () => {
     await world.script(task, [{ say: 'hello from the model' }])
     const body = JSON.stringify({ model, messages: [{ role: 'user', content: task.instruction }] })
     const command = [
@@ -139,29 +153,32 @@ describe('black-box harnesses', () => {
     ])
   })
 
-  test('a task with an allow-list reaches what it names and nothing else, and each try is an event', async () => {
-    const own = Object.values(networkInterfaces())
-      .flat()
-      .find((one) => one?.family === 'IPv4' && !one.internal)?.address
-    const web = createServer((_request, response) => void response.end('from outside')).listen(0, '0.0.0.0')
-    await once(web, 'listening')
-    try {
-      const port = (web.address() as AddressInfo).port
-      const data = task.data as { readonly agent: object }
-      const listed: Task = { ...task, data: { ...data, agent: { ...data.agent, network: { allow: [`${own}/32`] } } } }
-      const command = `curl -sS http://${own}:${port}/; curl -sS http://secret.example/`
-      const summary = await world.run({ tasks: [listed], harness: shellHarness({ command }) })
-      const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
-      expect((await outputOf(world, rolloutId)).stdout).toMatch(/^from outside.*no rule/s)
-      const events = await world.store.recorder.events({ rolloutId })
-      expect(events.filter((event) => event.kind === 'egress')).toMatchObject([
-        { host: own, port, allowed: true, rule: `${own}/32` },
-        { host: 'secret.example', port: 80, allowed: false, rule: 'no rule' },
-      ])
-    } finally {
-      web.close()
-    }
-  })
+  test.runIf(hasDocker)(
+    'a task with an allow-list reaches what it names and nothing else, and each try is an event',
+    async () => {
+      const own = Object.values(networkInterfaces())
+        .flat()
+        .find((one) => one?.family === 'IPv4' && !one.internal)?.address
+      const web = createServer((_request, response) => void response.end('from outside')).listen(0, '0.0.0.0')
+      await once(web, 'listening')
+      try {
+        const port = (web.address() as AddressInfo).port
+        const data = task.data as { readonly agent: object }
+        const listed: Task = { ...task, data: { ...data, agent: { ...data.agent, network: { allow: [`${own}/32`] } } } }
+        const command = `curl -sS http://${own}:${port}/; curl -sS http://secret.example/`
+        const summary = await world.run({ tasks: [listed], harness: shellHarness({ command }) })
+        const rolloutId = summary.rollouts[0]?.rolloutId ?? ''
+        expect((await outputOf(world, rolloutId)).stdout).toMatch(/^from outside.*no rule/s)
+        const events = await world.store.recorder.events({ rolloutId })
+        expect(events.filter((event) => event.kind === 'egress')).toMatchObject([
+          { host: own, port, allowed: true, rule: `${own}/32` },
+          { host: 'secret.example', port: 80, allowed: false, rule: 'no rule' },
+        ])
+      } finally {
+        web.close()
+      }
+    },
+  )
 
   test('a script on the host needs no box; what it started ends with it', async () => {
     const question = bareTask({ name: 'leap-day', instruction: 'How many days has February 2028?' })

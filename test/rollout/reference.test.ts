@@ -3,8 +3,9 @@ import { newId, type Task } from '../../src/core/index.ts'
 import { referenceAgent, type RunSummary } from '../../src/rollout/index.ts'
 import { terminal } from '../../src/envs/index.ts'
 import { containersOf, openWorld, terminalTask, withAgentTimeout, type World } from './world.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
-describe('the reference agent on a terminal task', () => {
+describe.runIf(await requireDocker())('the reference agent on a terminal task', () => {
   let world: World
   let task: Task
 

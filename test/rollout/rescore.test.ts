@@ -17,8 +17,9 @@ import {
 import { verdictInForce } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld, terminalTask, type World } from './world.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
-describe('rescore', () => {
+describe.runIf(await requireDocker())('rescore', () => {
   let world: World
   let directory: string
   let rolloutId: string

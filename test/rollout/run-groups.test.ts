@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { defineHarness, type Harness, type HostContext, type HostHarness } from '../../src/rollout/index.ts'
 import { openWorld, terminalTask, type World } from './world.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
 let world: World
 let task: Task
@@ -44,7 +45,7 @@ const untilAborted = ({ signal }: HostContext) =>
 const eventsOf = async (runId: string) =>
   (await world.store.catalogue.runEvents(runId, { after: 0, limit: 99 })).map(({ kind }) => kind)
 
-describe('a group of a run', () => {
+describe.runIf(await requireDocker())('a group of a run', () => {
   test('stops its straggler once enough members are usable, and keeps what it had', async () => {
     const stuck = Promise.withResolvers<undefined>()
     const harness = harnessOf(async (nth, context) => {

@@ -6,10 +6,11 @@ import { type Environment, searchEnvironment } from '../../src/envs/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { openWorld, type World } from './world.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
 const examples = join(import.meta.dirname, '../../examples/tasks/search')
 
-describe('the reference agent on a search task', () => {
+describe.runIf(await requireDocker())('the reference agent on a search task', () => {
   let directory: string
   let world: World
   let environment: Environment

@@ -5,8 +5,9 @@ import type { Task } from '../../src/core/index.ts'
 import { terminal } from '../../src/envs/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
 import { model, openWorld, terminalTask, type World } from './world.ts'
+import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
-describe('spans of a rollout, for whoever registers an OpenTelemetry SDK', () => {
+describe.runIf(await requireDocker())('spans of a rollout, for whoever registers an OpenTelemetry SDK', () => {
   const exporter = new InMemorySpanExporter()
   let world: World
   let task: Task

@@ -77,9 +77,11 @@ describe('how a Dockerfile is built', () => {
   })
 })
 
-describe.runIf(await requireDocker())('BuildKit of a daemon', async () => {
+const hasDocker = await requireDocker()
+describe.runIf(hasDocker)('BuildKit of a daemon', async () => {
   const docker = new Docker()
-  const builder = await builderOf(docker)
+  // Without a daemon the tests are still collected, so that they are counted as not run.
+  const builder = hasDocker ? await builderOf(docker) : builders.old
   const made = new Set<string>()
   afterAll(async () => {
     for (const tag of made)
