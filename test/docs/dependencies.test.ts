@@ -38,6 +38,7 @@ it('docs/dependencies.md gives a reason for each dependency, and for nothing els
     'task.toml',
     '--help',
     'paddock-rl/testing',
+    'scripts/house',
   ])
   expect([...listed].filter((name) => !known.has(name ?? ''))).toEqual([])
 })
