@@ -126,7 +126,7 @@ describe('24 rollouts of 6 tasks, of which two were lost', () => {
     await expect(world.run(format)).rejects.toMatchObject({
       code: 'EXPORT_REFUSED',
       message: expect.stringMatching(/not of one size: most have 4, not [0-9a-f-]{36} \(3\), [0-9a-f-]{36} \(3\)$/),
-      fix: expect.stringContaining('--exact-group-size 3'),
+      fix: 'Add `--exact-group-size 3`, which keeps the most tokens to train. 3: 6 groups, 18 rollouts, 108 tokens; 4: 4 of 6 groups, 16 rollouts, 96 tokens.',
       data: { need: 'equalGroups', sizes: ['4 of 4', '2 of 3'] },
     })
     expect(await world.entries()).toEqual(before)
@@ -145,7 +145,51 @@ describe('24 rollouts of 6 tasks, of which two were lost', () => {
     const { manifest, rows, group } = await world.run('trl', { exactGroupSize: 3, limit: 8 })
     expectTrueGroups(world, group(rows, 3, 2), 3, 2)
     expect(manifest.rollouts.dropped.filter(({ detail }) => detail === 'limit 8')).toHaveLength(12)
-    await expect(world.run('trl', { limit: 6 })).rejects.toMatchObject({ data: { need: 'equalGroups' } })
+    await expect(world.run('trl', { limit: 6 })).rejects.toMatchObject({
+      fix: 'Add `--exact-group-size 4`: the limit then leaves out whole groups.',
+      data: { need: 'equalGroups' },
+    })
+  })
+})
+
+describe('groups of two sizes: the fix names the size that keeps the most tokens, and what each choice keeps', () => {
+  const group = (task: string, rewards: readonly number[]) => rewards.map((reward) => ({ task, group: task, reward }))
+
+  it.each(counting)('%s: of a collection that was stopped, the size of the whole groups', async (format) => {
+    await using world = await opened([
+      ...['a', 'b', 'c'].flatMap((task) => group(task, [0, 1, 0, 1, 0, 1, 0, 1])),
+      ...group('d', [0, 1, 0, 1]),
+    ])
+    const told = (size: number, share: string, rollouts: number) =>
+      `${size}: ${share}4 groups, ${rollouts} rollouts, ${rollouts * sampledPerRollout} tokens`
+    await expect(world.run(format)).rejects.toMatchObject({
+      fix: `Add \`--exact-group-size 8\`, which keeps the most tokens to train. ${told(8, '3 of ', 24)}; ${told(4, '', 16)}.`,
+    })
+    for (const [size, count] of [
+      [8, 3],
+      [4, 4],
+    ] as const) {
+      const { manifest } = await world.run(format, { exactGroupSize: size })
+      expect(manifest.groups.exported).toBe(count)
+      expect(manifest.tokens.trainable).toBe(size * count * sampledPerRollout)
+    }
+  })
+
+  it('counts what a size makes of groups whose variance is asked for', async () => {
+    await using world = await opened([
+      ...group('a', [1, 1, 0]),
+      ...group('b', [1, 1, 0]),
+      ...group('c', [0, 1]),
+      ...group('d', [0, 1]),
+      ...group('e', [0, 1]),
+      ...group('f', [0, 1]),
+    ])
+    await expect(world.run('trl')).rejects.toMatchObject({ fix: expect.stringContaining('--exact-group-size 2`') })
+    await expect(world.run('trl', { dropZeroVariance: true })).rejects.toMatchObject({
+      fix: expect.stringContaining('2: 4 of 6 groups, 8 rollouts'),
+    })
+    const { manifest } = await world.run('trl', { dropZeroVariance: true, exactGroupSize: 2 })
+    expect(manifest.groups.exported).toBe(4)
   })
 })
 

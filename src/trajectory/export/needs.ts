@@ -1,5 +1,6 @@
 import { type ErrorData, PaddockError, sha256 } from '../../core/index.ts'
 import type { ExportRollout, Row, SelectionQuery } from '../rows-contract.ts'
+import { GroupSizes } from './group-sizes.ts'
 
 /** What a trainer needs of an export beyond the form of its rows. An export that does not hold it is refused by name. */
 export interface TrainerNeeds {
@@ -42,7 +43,7 @@ interface Finding {
   readonly data: ErrorData
 }
 
-/** Watches what is written, and refuses in the end what the trainer would read wrongly. Memory grows with groups. */
+/** Watches what is written, and refuses in the end what the trainer would read wrongly. */
 export class NeedsCheck {
   readonly #exporter: string
   readonly #needs: TrainerNeeds
@@ -50,6 +51,7 @@ export class NeedsCheck {
   readonly #splits: boolean
   /** Nobody has said of which size groups are to be. */
   readonly #sizeIsOpen: boolean
+  readonly #groupSizes: GroupSizes
   readonly #rowsOfGroup = new Map<string, number>()
   readonly #splitRollouts = new Map<string, string>()
   readonly #brokenRows: string[] = []
@@ -62,11 +64,14 @@ export class NeedsCheck {
     this.#exporter = exporter
     this.#needs = needs
     this.#splits = query.oneRowPerRollout === 'split-advantage'
+    this.#groupSizes = new GroupSizes(query)
     this.#sizeIsOpen = query.exactGroupSize === undefined && query.selector === undefined
   }
 
   /** Notes a rollout with the rows that are written. */
-  note({ rollout, group, rows }: ExportRollout): void {
+  note(exported: ExportRollout): void {
+    const { rollout, group, rows } = exported
+    if (this.#needs.equalGroups) this.#groupSizes.note(exported)
     this.#rowsOfGroup.set(group.id, (this.#rowsOfGroup.get(group.id) ?? 0) + rows.length)
     if (rows.length > 1) this.#splitRollouts.set(rollout.id, group.id)
     for (const row of rows) {
@@ -129,7 +134,7 @@ export class NeedsCheck {
       problem:
         `it finds groups by counting rows, and they are not of one size: ` +
         `most have ${usual[0]}, not ${text.join(', ')}${odd.length > named ? ' …' : ''}`,
-      fix: `Add \`--exact-group-size ${Math.min(...sizes.map(([size]) => size))}\`, or a larger size that leaves the smaller groups out.`,
+      fix: this.#groupSizes.fix(),
       data: {
         need: 'equalGroups',
         groups: odd.slice(0, named).map(([id]) => id),
