@@ -87,6 +87,33 @@ describe('runExport', () => {
     })
   })
 
+  it.each(['jsonl', 'verl', 'openai'])('tells in %s by the same word why a rollout has no rows', async (exporter) => {
+    const rowless = [
+      { end: null },
+      { end: 'infra', reward: 'infra_error' },
+      { reward: null },
+      { taint: 'engine_error' },
+    ] as const
+    const reasons = ['rollout_unfinished', 'rollout_unfinished', 'verdict_null', 'tainted']
+    await withStore([{}, ...rowless.map((one) => ({ ...one, turns: 0 }))], async ({ ids, run }) => {
+      const { manifest } = await run({ exporter })
+      const told = manifest.rollouts.dropped.map((drop) => [drop.rollout_id, drop.reason])
+      expect(told).toEqual(reasons.map((reason, index) => [ids[index + 1], reason]))
+    })
+  })
+
+  it.each(['jsonl', 'verl'])(
+    'tells in %s that nothing of a finished rollout without a call trains',
+    async (exporter) => {
+      await withStore([{}, { turns: 0 }], async ({ ids, run }) => {
+        const { manifest } = await run({ exporter })
+        expect(manifest.rollouts.dropped).toEqual([
+          { rollout_id: ids[1], reason: 'nothing_to_train', detail: 'it has no rows' },
+        ])
+      })
+    },
+  )
+
   it('counts rollouts, not rows, and says what the rewards are of', async () => {
     const rollouts = [{ group: 'a' }, { group: 'a', reward: 0 }, { group: 'b' }]
     await withStore(rollouts, async ({ run }) => {

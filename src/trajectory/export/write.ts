@@ -7,7 +7,7 @@ import { type MediaSink, withMediaFiles } from './media.ts'
 import { NeedsCheck } from './needs.ts'
 import { withSideChannelFiles } from './side-channels.ts'
 import type { Blobs } from '../contract/index.ts'
-import { weightRuleOf } from '../select/index.ts'
+import { dropOf, weightRuleOf } from '../select/index.ts'
 import { directorySink } from './sink.ts'
 import { DropLedger } from './tally.ts'
 
@@ -115,7 +115,9 @@ class ExportPass {
   }
 
   #filter(rollout: ExportRollout): { readonly kept: ExportRollout; readonly reason: DropReason } {
-    let reason: DropReason = 'filtered'
+    // A rollout without rows is called what a stricter query calls it.
+    let reason: DropReason =
+      rollout.rows.length > 0 ? 'filtered' : (dropOf(rollout.rollout, {})?.reason ?? 'nothing_to_train')
     const taken = rollout.rows.map((row) => {
       const refusal = this.#prepared.accept(rollout, row)
       if (refusal !== null) reason = refusal

@@ -33,8 +33,7 @@ export function dropOf(
     return { reason: 'rewritten', detail: rollout.labels['rewritten.from'] ?? '' }
   }
   const verdict = verdictFor(rollout, query)
-  const unfinished = rollout.end === null || rollout.end === 'infra' || rollout.end === 'cancelled'
-  if (unfinished && query.includeUnfinished !== true) {
+  if (isUnfinished(rollout) && query.includeUnfinished !== true) {
     return { reason: 'rollout_unfinished', detail: rollout.end ?? (rollout.work === null ? 'no end' : 'unverified') }
   }
   if (rollout.taints.length > 0 && query.includeTainted !== true) {
@@ -50,6 +49,11 @@ export function dropOf(
   const low = query.minReward !== undefined && (reward === null || reward < query.minReward)
   const high = query.maxReward !== undefined && (reward === null || reward > query.maxReward)
   return low || high ? { reason: 'filtered', detail: `reward ${reward ?? 'none'}` } : null
+}
+
+/** It still runs, or ended without an end of its agent. */
+export function isUnfinished({ end }: RolloutView): boolean {
+  return end === null || end === 'infra' || end === 'cancelled'
 }
 
 function among<T>(list: readonly T[] | undefined, value: T): boolean {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { verdictOfPolicy } from '../../contract/index.ts'
 import type { ExportRollout, Row } from '../../rows-contract.ts'
 import { observationMask } from '../../rows/index.ts'
+import { isUnfinished } from '../../select/index.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { mediaJson } from '../media.ts'
 import { noNeeds } from '../needs.ts'
@@ -160,6 +161,6 @@ function unusable({ rollout, verdict }: ExportRollout): readonly string[] {
   const reasons: string[] = []
   if (verdict === null || verdict.reward === null) reasons.push('verdict_null')
   if (rollout.taints.length > 0) reasons.push('tainted')
-  if (rollout.end === null || rollout.end === 'infra' || rollout.end === 'cancelled') reasons.push('rollout_unfinished')
+  if (isUnfinished(rollout)) reasons.push('rollout_unfinished')
   return reasons
 }
