@@ -26,8 +26,8 @@ const loaded = /no task .*none/
 it.each([
   ['validate', [], false],
   ['validate', ['--public-network', 'refuse', '--config', 'without.config.ts'], false],
-  ['validate', ['--only', 'none', '--public-network', 'without'], true],
-  ['validate', ['--only', 'none', '--config', 'without.config.ts'], true],
+  ['validate', ['--task', 'none', '--public-network', 'without'], true],
+  ['validate', ['--task', 'none', '--config', 'without.config.ts'], true],
   ['run', ['--task', 'none'], false],
   ['run', ['--task', 'none', '--public-network', 'open'], true],
   ['run', ['--task', 'none', '--config', 'without.config.ts'], true],

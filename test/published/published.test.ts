@@ -59,7 +59,7 @@ it('a folder for each rule of Docker and Harbor is as it means, or refused by th
 }, 900_000)
 
 it('a task that asks for the public network says so in one line, and nothing is proven then', async () => {
-  const { code, rows } = await validated('--only', 'default-values')
+  const { code, rows } = await validated('--task', 'default-values')
   expect(rows).toEqual({
     'default-values': expect.stringMatching(
       /^refused TASK_UNSUPPORTED: .*environment\.network_mode.*--public-network open/,

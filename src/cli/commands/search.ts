@@ -27,7 +27,7 @@ Example:
   $ paddock search "permission denied" --run 5f3a9c21
 
 Newest rollouts first, one line a hit: the rollout, the call or event, where it stands, and the words with what stands around them. It
-reads the store from end to end and keeps no index; Ctrl-C stops it. Exit code 1: nothing was found.`,
+reads the store from end to end and keeps no index; Ctrl-C stops it.`,
     )
     .action(async (words: string, options: SearchOptions, command: Command) =>
       cli.run(command, {}, (context) => search(context, words, options)),
@@ -55,10 +55,10 @@ async function search(context: CommandContext, words: string, { run, limit }: Se
   else {
     const end = from === null ? '' : `; not all was looked at, --limit ${limit} is reached or it was stopped`
     context.notice(
-      `${plural(hits.length, 'hit')} in ${plural(looked.rollouts, 'rollout')}, ${plural(looked.calls, 'call')}${end}`,
+      `${hits.length === 0 ? 'Nothing found' : plural(hits.length, 'hit')} in ${plural(looked.rollouts, 'rollout')}, ${plural(looked.calls, 'call')}${end}`,
     )
   }
-  return hits.length === 0 ? exitCode.problems : exitCode.ok
+  return exitCode.ok
 }
 
 function lineOf(hit: SearchHit, { paint }: CommandContext): string {

@@ -19,7 +19,7 @@ interface ValidateOptions {
   readonly env: string
   readonly published: boolean
   readonly repeat?: number
-  readonly only?: readonly string[]
+  readonly task?: readonly string[]
   readonly parallel: number
   readonly quarantine?: string
 }
@@ -33,7 +33,7 @@ export function addValidate(program: Command, cli: Cli): void {
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option('--published', 'ask of tasks what published ones come with: oracle 1, null agent less; no cheats', false)
     .option('--repeat <n>', 'run each script n times (default: the oracle twice, others once)', wholeNumber(1))
-    .option('--only <name>', 'only this task; may be repeated', repeated)
+    .option('--task <name>', 'only this task; may be repeated', repeated)
     .option('--parallel <n>', 'scripts at once', wholeNumber(1), 2)
     .option('--trust-tasks', 'let programs that the tasks bring for this machine run, as you (cua-bench, sidecars)')
     .addOption(publicNetworkOption())
@@ -54,7 +54,7 @@ export function addValidate(program: Command, cli: Cli): void {
           })
         ).get(options.env)
         const { signal } = io
-        const loaded = await loadEach(environment, taskPlace(io.cwd, path), { signal, only: options.only ?? [] })
+        const loaded = await loadEach(environment, taskPlace(io.cwd, path), { signal, only: options.task ?? [] })
         const sandbox = await sandboxOf(context.loaded.config)
         try {
           context.notice(`Validating ${plural(loaded.tasks.length + loaded.refused.length, 'task')} of ${path} …`)
