@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
+import { problemsOf } from '../problems.ts'
 import type { DropReason, ExportRollout, Row } from '../rows-contract.ts'
 import { needNames, type TrainerNeeds } from './needs.ts'
 
@@ -82,6 +83,7 @@ export const manifestName = 'manifest.json'
 /** Checks a plugin at load time. Throws `EXPORTER_INVALID` that names the part to correct. */
 export function defineExporter<Options>(spec: ExporterSpec<Options>): Exporter {
   checkSpec(spec)
+  const optionsSchema = z.toJSONSchema(spec.options, { io: 'input', unrepresentable: 'any' })
   return {
     name: spec.name,
     version: spec.version,
@@ -90,12 +92,12 @@ export function defineExporter<Options>(spec: ExporterSpec<Options>): Exporter {
     purpose: spec.purpose,
     trainer: spec.trainer,
     files: spec.files,
-    optionsSchema: z.toJSONSchema(spec.options, { io: 'input', unrepresentable: 'any' }),
+    optionsSchema,
     prepare(given) {
       const parsed = spec.options.safeParse(given ?? {})
       if (!parsed.success) {
-        throw new PaddockError('USAGE', `Options of exporter ${spec.name}: ${z.prettifyError(parsed.error)}`, {
-          fix: `See docs/reference/export-formats.md for the options of ${spec.name}.`,
+        throw new PaddockError('USAGE', `Options of exporter ${spec.name}: ${problemsOf(parsed.error)}`, {
+          fix: optionsText(optionsSchema),
         })
       }
       return {
@@ -104,6 +106,16 @@ export function defineExporter<Options>(spec: ExporterSpec<Options>): Exporter {
       }
     },
   }
+}
+
+/** The options of a schema, each with its type or its values. */
+function optionsText({ properties = {} }: z.core.JSONSchema.BaseSchema): string {
+  const options = Object.entries(properties).map(([name, schema]) => {
+    const { type, enum: values } = typeof schema === 'boolean' ? {} : schema
+    const kind = values?.join(' | ') ?? type
+    return kind === undefined ? name : `${name} (${kind})`
+  })
+  return options.length === 0 ? 'It has no options.' : `Its options: ${options.join(', ')}.`
 }
 
 function checkSpec<Options>(spec: ExporterSpec<Options>): void {

@@ -203,4 +203,21 @@ describe('the registry', () => {
       expect.objectContaining({ code: 'USAGE', message: expect.stringContaining('level') }),
     )
   })
+
+  it.each([
+    [sound.options, 'Its options: level (integer).'],
+    [
+      z.strictObject({
+        sep: z.enum([',', ';']),
+        header: z.boolean().default(true),
+        of: z.union([z.int(), z.string()]),
+      }),
+      'Its options: sep (, | ;), header (boolean), of.',
+    ],
+    [z.strictObject({}), 'It has no options.'],
+  ])('lists the options of its own schema beside one that it does not have', (options, fix) => {
+    expect(() => defineExporter({ ...sound, options }).prepare({ sap: ';' })).toThrow(
+      expect.objectContaining({ code: 'USAGE', fix }),
+    )
+  })
 })

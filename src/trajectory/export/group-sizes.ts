@@ -1,12 +1,12 @@
 import type { ExportRollout, SelectionQuery } from '../rows-contract.ts'
 
-interface Member {
+interface Share {
   readonly slot: number
   readonly reward: number | null
   readonly trainable: number
 }
 
-/** What an export has where every group is to have the same number of rollouts. */
+/** An export whose groups all have the same number of rollouts. */
 interface SizeChoice {
   readonly size: number
   readonly groups: number
@@ -17,7 +17,7 @@ interface SizeChoice {
 /** The groups of an export, for choosing one size for them. Memory grows with rollouts: three numbers each. */
 export class GroupSizes {
   readonly #query: SelectionQuery
-  readonly #groups = new Map<string, Member[]>()
+  readonly #groups = new Map<string, Share[]>()
 
   constructor(query: SelectionQuery) {
     this.#query = query
@@ -26,10 +26,10 @@ export class GroupSizes {
   note({ rollout, group, rows, verdict }: ExportRollout): void {
     let trainable = 0
     for (const { mask } of rows) for (const value of mask) trainable += value
-    const member = { slot: rollout.slot, reward: verdict?.reward ?? null, trainable }
+    const share = { slot: rollout.slot, reward: verdict?.reward ?? null, trainable }
     const members = this.#groups.get(group.id)
-    if (members === undefined) this.#groups.set(group.id, [member])
-    else members.push(member)
+    if (members === undefined) this.#groups.set(group.id, [share])
+    else members.push(share)
   }
 
   /** The option for the size that keeps the most trainable tokens, and what each size that occurs keeps. */
@@ -37,12 +37,12 @@ export class GroupSizes {
     const sizes = [...new Set([...this.#groups.values()].map(({ length }) => length))]
     const choices = sizes.map((size) => this.#choice(size)).toSorted((a, b) => b.tokens - a.tokens || b.size - a.size)
     const option = `\`--exact-group-size ${choices[0]?.size ?? 1}\``
-    // What a limit cut off may come back under another size, so nothing can be counted here.
+    // Rollouts cut off by a limit may come back under another size, so nothing can be counted here.
     if (this.#query.limit !== undefined) return `Add ${option}: the limit then leaves out whole groups.`
     const all = this.#groups.size
     const told = choices.slice(0, 5).map(({ size, groups, rollouts, tokens }) => {
-      const share = groups === all ? '' : `${groups} of `
-      return `${size}: ${share}${all} groups, ${rollouts} rollouts, ${tokens} tokens`
+      const part = groups === all ? '' : `${groups} of `
+      return `${size}: ${part}${all} groups, ${rollouts} rollouts, ${tokens} tokens`
     })
     return `Add ${option}, which keeps the most tokens to train. ${told.join('; ')}.`
   }

@@ -46,6 +46,7 @@ const trajectory = z.looseObject({
  */
 export const atifFormat: ImportFormat = {
   name: 'atif',
+  mark: 'steps',
   summary: 'ATIF-v1.x trajectories, one a file or one a line',
   read(text, place) {
     const value = parsed(trajectory, text, place)

@@ -21,6 +21,7 @@ const schema = z.looseObject({
  */
 export const chatFormat: ImportFormat = {
   name: 'chat',
+  mark: 'messages',
   summary: 'lines of {messages, tools?, task?, instruction?, reward?, model?, labels?, values?}',
   read(text, place) {
     const value = parsed(schema, text, place)

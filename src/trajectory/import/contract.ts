@@ -29,6 +29,8 @@ export interface ImportFormat {
   readonly name: string
   /** One line for `--help`. */
   readonly summary: string
+  /** The field that no other format has. */
+  readonly mark: string
   /**
    * The trajectories of one value of a file: a line of JSON lines, an element of an array, or the file. Throws `IMPORT_INVALID` with
    * what is wrong with it.

@@ -166,6 +166,27 @@ describe('importTrajectories', () => {
     expect(await store.catalogue.runs()).toEqual([])
   })
 
+  it('names each problem with its place, and the format that the file looks like', async () => {
+    const chat = '{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}'
+    const sharegpt = '{"conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"b"}]}'
+    const refused = async (format: string, text: string) =>
+      take(format, [await file('given.json', text)], join(root, 'data')).catch((error: unknown) => error)
+    expect(await refused('chat', sharegpt)).toMatchObject({
+      fix: expect.stringContaining('--format sharegpt'),
+      data: { like: 'sharegpt' },
+    })
+    expect(await refused('atif', chat)).toMatchObject({ fix: expect.stringContaining('--format chat') })
+    expect(await refused('chat', `[${chat},${JSON.stringify(atif())}]`)).toMatchObject({
+      message: expect.stringContaining('given.json#2'),
+      fix: expect.stringContaining('--format atif'),
+    })
+    const wrong = await refused('chat', '{"messages":[{"role":"user"},{"role":"robot"}],"reward":"high"}')
+    expect(wrong).toMatchObject({
+      message: expect.stringMatching(/^given\.json: messages\[1\]\.role: [^✖→\n]+; reward: [^✖→\n]+$/),
+      fix: expect.stringMatching(/^Correct the file/),
+    })
+  })
+
   const atif = (more: object = {}): object => ({
     schema_version: 'ATIF-v1.7',
     agent: { name: 'terminus', version: '2.0', model_name: 'm' },

@@ -1,4 +1,5 @@
-import { z } from 'zod'
+import type { z } from 'zod'
+import { problemsOf } from '../problems.ts'
 import { invalid } from './invalid.ts'
 
 /** A value of a file by its schema. Throws `IMPORT_INVALID`. */
@@ -10,6 +11,6 @@ export function parsed<Schema extends z.ZodType>(schema: Schema, text: string, p
     throw invalid(place, `it is no JSON (${error instanceof Error ? error.message : String(error)})`)
   }
   const result = schema.safeParse(value)
-  if (!result.success) throw invalid(place, z.prettifyError(result.error))
+  if (!result.success) throw invalid(place, problemsOf(result.error))
   return result.data
 }

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
-import { PaddockError } from '../../core/index.ts'
+import { isPaddockError, PaddockError } from '../../core/index.ts'
 import { atifFormat } from './atif.ts'
 import { chatFormat } from './chat.ts'
 import type { ImportedTrajectory, ImportFormat } from './contract.ts'
@@ -57,7 +57,7 @@ async function* ofFile(format: ImportFormat, path: string): AsyncGenerator<Impor
   if (!/\.(jsonl|ndjson)$/.test(path)) {
     const text = await readFile(path, 'utf8')
     if (!text.trimStart().startsWith('[')) {
-      yield format.read(text, name)
+      yield readAs(format, text, name)
       return
     }
     let elements: readonly string[]
@@ -66,13 +66,38 @@ async function* ofFile(format: ImportFormat, path: string): AsyncGenerator<Impor
     } catch (error) {
       throw invalid(name, `it is no JSON (${error instanceof Error ? error.message : String(error)})`)
     }
-    for (const [nth, element] of elements.entries()) yield format.read(element, `${name}#${nth + 1}`)
+    for (const [nth, element] of elements.entries()) yield readAs(format, element, `${name}#${nth + 1}`)
     return
   }
   let line = 0
   for await (const text of linesOf(path)) {
     line += 1
-    if (text.trim() !== '') yield format.read(text, `${name}#${line}`)
+    if (text.trim() !== '') yield readAs(format, text, `${name}#${line}`)
+  }
+}
+
+/** As the format reads it. Throws `IMPORT_INVALID`, which names the format that the text looks like where that is another one. */
+function readAs(format: ImportFormat, text: string, place: string): ImportedTrajectory {
+  try {
+    return format.read(text, place)
+  } catch (error) {
+    const like = likeOf(text)
+    if (!isPaddockError(error) || like === undefined || like === format) throw error
+    throw new PaddockError(error.code, error.message, {
+      fix: `It looks like ${like.name}: use \`--format ${like.name}\`. Nothing of it was imported.`,
+      data: { ...error.data, like: like.name },
+    })
+  }
+}
+
+/** The only format whose field a value has. */
+function likeOf(text: string): ImportFormat | undefined {
+  try {
+    const value = new Object(JSON.parse(text)) as object
+    const found = textFormats.filter(({ mark }) => mark in value)
+    return found.length === 1 ? found[0] : undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -24,6 +24,7 @@ const call = z.looseObject({ name: z.string(), arguments: z.unknown() })
  */
 export const sharegptFormat: ImportFormat = {
   name: 'sharegpt',
+  mark: 'conversations',
   summary: 'lines of {conversations: [{from, value}], system?, tools?}',
   read(text, place) {
     const value = parsed(schema, text, place)
