@@ -97,17 +97,18 @@ async function showRun(context: CommandContext, { catalogue, recorder }: StoreRe
   const acts = actsOn(await recorder.events({ rolloutId: null }), [id, ...groups.map((group) => group.id)])
   const view = { paint: context.paint, columns: context.io.columns }
   context.result({ run, rollouts: rollouts.map(rolloutView), acts }, () =>
-    [runTable([run], view), '', rolloutTable(rollouts, view), ...actLines(acts, context)].join('\n'),
+    [runTable([{ run, rollouts }], view), '', rolloutTable(rollouts, view), ...actLines(acts, context)].join('\n'),
   )
 }
 
 async function showGroup(context: CommandContext, { catalogue, recorder }: StoreReader, id: Id): Promise<void> {
   const group = await catalogue.group(id)
   const rollouts = await catalogue.rollouts({ groupId: id })
+  const tasks = new Map([[group.taskDigest, (await catalogue.task(group.taskDigest)).name]])
   const acts = actsOn(await recorder.events({ rolloutId: null }), [id])
   const view = { paint: context.paint, columns: context.io.columns }
   context.result({ group, rollouts: rollouts.map(rolloutView), acts }, () =>
-    [groupTable([group], view), '', rolloutTable(rollouts, view), ...actLines(acts, context)].join('\n'),
+    [groupTable([group], tasks, view), '', rolloutTable(rollouts, view), ...actLines(acts, context)].join('\n'),
   )
 }
 

@@ -1,4 +1,4 @@
-import type { Verdict } from '../../core/index.ts'
+import type { Digest, Verdict } from '../../core/index.ts'
 import {
   type GroupRecord,
   type RolloutView,
@@ -15,21 +15,46 @@ interface View {
   readonly columns: number | null
 }
 
-export function runTable(runs: readonly RunRecord[], view: View): string {
+/** Names of tasks. */
+export type TaskNames = ReadonlyMap<Digest, string>
+
+export function runTable(
+  runs: readonly { readonly run: RunRecord; readonly rollouts: readonly RolloutView[] }[],
+  view: View,
+): string {
   return table(
-    [{ title: 'run' }, { title: 'started' }, { title: 'name' }],
-    runs.map((run) => [view.paint('name', shortId(run.id)), dateAndTime(run.createdAt), printable(run.name)]),
+    [
+      { title: 'run' },
+      { title: 'started' },
+      { title: 'rollouts', align: 'right' },
+      { title: 'mean', align: 'right' },
+      { title: 'no number', align: 'right' },
+      { title: 'name' },
+    ],
+    runs.map(({ run, rollouts }) => {
+      const ended = rollouts.filter(({ end }) => end !== null)
+      const rewards = ended.flatMap(({ verdicts }) => verdictInForce(verdicts)?.reward ?? [])
+      const mean = rewards.length === 0 ? null : rewards.reduce((sum, one) => sum + one, 0) / rewards.length
+      return [
+        view.paint('name', shortId(run.id)),
+        dateAndTime(run.createdAt),
+        String(rollouts.length),
+        mean === null ? view.paint('dim', '–') : Number(mean.toFixed(4)).toString(),
+        String(ended.length - rewards.length),
+        printable(run.name),
+      ]
+    }),
     view,
   )
 }
 
-export function groupTable(groups: readonly GroupRecord[], view: View): string {
+export function groupTable(groups: readonly GroupRecord[], tasks: TaskNames, view: View): string {
   return table(
-    [{ title: 'group' }, { title: 'run' }, { title: 'task digest' }, { title: 'prompt' }, { title: 'made' }],
+    [{ title: 'group' }, { title: 'run' }, { title: 'task' }, { title: 'prompt' }, { title: 'made' }],
     groups.map((group) => [
       view.paint('name', shortId(group.id)),
       shortId(group.runId),
-      group.taskDigest.slice(0, 12),
+      printable(tasks.get(group.taskDigest) ?? group.taskDigest.slice(0, 12)),
       printable(group.promptVariant),
       dateAndTime(group.createdAt),
     ]),
@@ -37,13 +62,15 @@ export function groupTable(groups: readonly GroupRecord[], view: View): string {
   )
 }
 
-export function rolloutTable(rollouts: readonly RolloutView[], view: View): string {
+/** With `tasks` they are of several runs, and each line says of which and of which task. */
+export function rolloutTable(rollouts: readonly RolloutView[], view: View, tasks: TaskNames | null = null): string {
   const { paint } = view
   // A column for those that ran elsewhere, where there are any.
   const nodes = rollouts.some(({ labels }) => labels['node'] !== undefined)
   return table(
     [
       { title: 'rollout' },
+      ...(tasks === null ? [] : [{ title: 'task' }, { title: 'run' }]),
       { title: 'group' },
       { title: 'slot', align: 'right' },
       { title: 'try', align: 'right' },
@@ -59,6 +86,7 @@ export function rolloutTable(rollouts: readonly RolloutView[], view: View): stri
       const verdict = verdictInForce(rollout.verdicts)
       return [
         paint('name', shortId(rollout.id)),
+        ...(tasks === null ? [] : [printable(tasks.get(rollout.taskDigest) ?? ''), shortId(rollout.runId)]),
         shortId(rollout.groupId),
         String(rollout.slot),
         String(rollout.attempt),

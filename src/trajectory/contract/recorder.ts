@@ -32,8 +32,8 @@ export interface SessionKey {
 
 /** Reads of the log; also usable read-only while another process owns the store. */
 export interface RecorderReader {
-  /** In order of opening. A rollout of null: sessions that belong to none. */
-  sessions(filter?: { rolloutId?: Id | null; limit?: number }): Promise<readonly SessionRecord[]>
+  /** In order of opening, or the newest first. A rollout of null: sessions that belong to none. */
+  sessions(filter?: { rolloutId?: Id | null; limit?: number; newestFirst?: boolean }): Promise<readonly SessionRecord[]>
   /** The newest sessions, newest first. */
   sessionKeys(limit: number): Promise<readonly SessionKey[]>
   /** The session of a call. Throws `NOT_FOUND`. */

@@ -61,10 +61,10 @@ export class LogReader {
     this.#statements = new Statements(db)
   }
 
-  sessions(filter: { rolloutId?: Id | null; limit?: number } = {}): readonly SessionRecord[] {
-    const { rolloutId, limit = -1 } = filter
+  sessions(filter: { rolloutId?: Id | null; limit?: number; newestFirst?: boolean } = {}): readonly SessionRecord[] {
+    const { rolloutId, limit = -1, newestFirst = false } = filter
     const where = rolloutId === undefined ? '' : rolloutId === null ? 'WHERE rollout IS NULL' : 'WHERE rollout = ?'
-    const rest = `${where} ORDER BY n LIMIT ?`
+    const rest = `${where} ORDER BY n ${newestFirst ? 'DESC' : ''} LIMIT ?`
     const values = rolloutId === undefined || rolloutId === null ? [limit] : [storedId(rolloutId), limit]
     const rows = wholeRows<{ record: string }>(this.#statements, sessionsTable, rest, ...values)
     return rows.map((row) => parseOwn<SessionRecord>(row.record))
