@@ -418,6 +418,7 @@ export interface StoreOptions {
     readonly blobs?: BlobsOptions;
     readonly archive?: ArchiveOptions;
     readonly onRewound?: (error: PaddockError) => void;
+    readonly work?: string;
 }
 
 export interface StoreReader extends AsyncDisposable {

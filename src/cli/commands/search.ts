@@ -37,12 +37,12 @@ reads the store from end to end and keeps no index; Ctrl-C stops it.`,
 async function search(context: CommandContext, words: string, { run, limit }: SearchOptions): Promise<ExitCode> {
   await using reader = await openForReading(context)
   const { searchStep } = await import('../../server/index.ts')
-  const where = run === undefined ? {} : { run: await resolveRun(reader, run) }
+  const asked = { q: words, ...(await inRun(reader, run)) }
   const hits: SearchHit[] = []
   const looked = { rollouts: 0, calls: 0 }
   let from: string | null = null
   do {
-    const part = await searchStep(reader, { q: words, ...where, ...(from === null ? {} : { from }) })
+    const part = await searchStep(reader, { ...asked, ...(from === null ? {} : { from }) })
     looked.rollouts += part.looked.rollouts
     looked.calls += part.looked.calls
     for (const hit of part.hits.slice(0, limit - hits.length)) {
@@ -54,11 +54,17 @@ async function search(context: CommandContext, words: string, { run, limit }: Se
   if (context.json) context.io.out(JSON.stringify({ hits, looked, whole: from === null }))
   else {
     const end = from === null ? '' : `; not all was looked at, --limit ${limit} is reached or it was stopped`
-    context.notice(
-      `${hits.length === 0 ? 'Nothing found' : plural(hits.length, 'hit')} in ${plural(looked.rollouts, 'rollout')}, ${plural(looked.calls, 'call')}${end}`,
-    )
+    const found = hits.length === 0 ? 'Nothing found' : plural(hits.length, 'hit')
+    context.notice(`${found} in ${plural(looked.rollouts, 'rollout')}, ${plural(looked.calls, 'call')}${end}`)
   }
   return exitCode.ok
+}
+
+async function inRun(
+  reader: Parameters<typeof resolveRun>[0],
+  run: string | undefined,
+): Promise<{ readonly run?: string }> {
+  return run === undefined ? {} : { run: await resolveRun(reader, run) }
 }
 
 function lineOf(hit: SearchHit, { paint }: CommandContext): string {

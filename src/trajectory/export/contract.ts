@@ -112,8 +112,8 @@ export function defineExporter<Options>(spec: ExporterSpec<Options>): Exporter {
 function optionsText({ properties = {} }: z.core.JSONSchema.BaseSchema): string {
   const options = Object.entries(properties).map(([name, schema]) => {
     const { type, enum: values } = typeof schema === 'boolean' ? {} : schema
-    const kind = values?.join(' | ') ?? type
-    return kind === undefined ? name : `${name} (${kind})`
+    const kinds = values ?? (type === undefined ? [] : [type].flat())
+    return kinds.length === 0 ? name : `${name} (${kinds.join(' | ')})`
   })
   return options.length === 0 ? 'It has no options.' : `Its options: ${options.join(', ')}.`
 }

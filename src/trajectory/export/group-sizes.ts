@@ -1,6 +1,6 @@
 import type { ExportRollout, SelectionQuery } from '../rows-contract.ts'
 
-interface Share {
+interface SizedRollout {
   readonly slot: number
   readonly reward: number | null
   readonly trainable: number
@@ -17,7 +17,7 @@ interface SizeChoice {
 /** The groups of an export, for choosing one size for them. Memory grows with rollouts: three numbers each. */
 export class GroupSizes {
   readonly #query: SelectionQuery
-  readonly #groups = new Map<string, Share[]>()
+  readonly #groups = new Map<string, SizedRollout[]>()
 
   constructor(query: SelectionQuery) {
     this.#query = query

@@ -76,7 +76,7 @@ async function* ofFile(format: ImportFormat, path: string): AsyncGenerator<Impor
   }
 }
 
-/** As the format reads it. Throws `IMPORT_INVALID`, which names the format that the text looks like where that is another one. */
+/** As the format reads it. Throws `IMPORT_INVALID`, which names the format that the text looks like if that differs. */
 function readAs(format: ImportFormat, text: string, place: string): ImportedTrajectory {
   try {
     return format.read(text, place)
