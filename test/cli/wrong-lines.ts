@@ -52,7 +52,7 @@ export --format jsnol --out o --data store | EXPORT_FORMAT_UNKNOWN | jsnol | jso
 export --format --out o --data store | USAGE | --out <dir> is missing | Add \`--out <dir>\`
 export --format jsonl --out o --run {rollout} --data store | USAGE | {rollout} is a rollout, not a run | {run}
 export --format jsonl --out o --rollout {session} --data store | USAGE | {session} is a session, not a rollout | {rollout}
-export --format jsonl --out o --option sap=; --data store | USAGE | sap | options of jsonl
+export --format jsonl --out o --option sap=; --data store | USAGE | sap | Its options: messages (boolean)
 export --format jsonl --out o --option sap --data store | USAGE | --option <key=value> | Give key=value
 export --format jsonl --out o --allow everything --data store | USAGE | --allow | mixed-verifiers
 export --format jsonl --out o --weight-rule half --data store | USAGE | --weight-rule | first-owner
