@@ -74,5 +74,5 @@ it('the policy of a run sees a hint, its rows have it, and the clean ones do not
   const wrong = await paddock([...asked, '--inject', join(directory, 'wrong.json'), ...data])
   expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('inject')])
   const missing = await paddock([...asked, '--inject', join(directory, 'none.json'), ...data])
-  expect([missing.code, missing.err]).toEqual([2, expect.stringContaining('cannot be read')])
+  expect([missing.code, missing.err]).toEqual([2, expect.stringContaining('does not exist')])
 })

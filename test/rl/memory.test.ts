@@ -98,7 +98,7 @@ it('remembers attempts as they settle and rows as they are used, over a kill, an
   expect((await listed('--pass-rate', 'some')).err).toContain('must be like 0.2..0.8')
   expect((await listed('--versions', '1..')).err).toContain('--versions goes with --run')
   const groups = await paddock(['list', 'groups', '--data', data, '--no-config', '--by', 'run'])
-  expect(groups.err).toContain('--by: for `paddock list tasks`')
+  expect(groups.err).toContain('--by is an option of `./paddock list tasks`')
 })
 
 it.each([
