@@ -81,6 +81,22 @@ it('runs the rest without Docker and root, and ends with what was not run', asyn
   expect(check().out).toContain('as the last run here')
 })
 
+it('runs the tests in boxes where it could start Docker, and leaves them out where it could not', async () => {
+  await program('node_modules/.bin/vitest', `echo "no Docker: \${PADDOCK_NO_DOCKER:-}" > ${at}/ran`)
+  const ran = (): Promise<string> => readFile(join(at, 'ran'), 'utf8')
+  for (const [started, without] of [
+    [0, ''],
+    [1, '1'],
+  ]) {
+    await program(
+      'scripts/docker-up',
+      `[ "$1" != --look ] || { echo "Docker: the daemon is started"; exit 4; }\nexit ${started}`,
+    )
+    check('--yes')
+    expect(await ran()).toBe(`no Docker: ${without}\n`)
+  }
+})
+
 it('ends with the counts alone where nothing was left out', () => {
   const { code, out } = check()
   expect(code, out).toBe(0)
