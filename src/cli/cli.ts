@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { type ConfigInput, foundConfig, type LoadedConfig, loadConfig } from '../config/index.ts'
 import { PaddockError } from '../core/index.ts'
@@ -99,7 +100,10 @@ export async function openReading(
   }
   const context = await openContext(io, { ...options, config: false }, overrides)
   const file = await foundConfig(io.cwd, io.env)
-  if (file !== null) context.notice(`${file} is not read: ${name} runs no code of yours. --data names another store.`)
+  // Of a configuration only the store would matter here: a file that never says the word, and takes nothing from another, names none.
+  if (file !== null && /\bstore\b|['"]\.\.?\//.test(await readFile(file, 'utf8').catch(() => 'store'))) {
+    context.notice(`A store that ${file} names is not used: ${name} runs no code of yours. Name it with --data.`)
+  }
   return context
 }
 

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, Help } from 'commander'
 import type { Config } from '../config/index.ts'
 import { isPaddockError, type PaddockError, present } from '../core/index.ts'
 import { asTyped } from './called.ts'
@@ -83,7 +83,14 @@ export async function buildProgram(cli: Cli, asked: readonly string[] = Object.k
     .option('--json', 'print JSON instead of text')
     .option('--verbose', 'print stacks with errors')
     .option('--no-color', 'no colour')
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      visibleGlobalOptions(command) {
+        const all = Help.prototype.visibleGlobalOptions.call(this, command)
+        const isRead = command.parent?.parent !== null || !readers.has(command.name())
+        return all.filter(({ long }) => isRead || (long !== '--config' && long !== '--no-config'))
+      },
+    })
     .addHelpText(
       'after',
       `

@@ -47,12 +47,15 @@ const exporting = ['export', '--format', 'nowhere', '--out', 'out'] as const
 
 describe('a configuration in the working directory', () => {
   it.each([['list'], ['show', '5f3a9c21'], ['fsck'], ['view']])(
-    'is never run by %s, which says so',
+    'is never run by %s, which says so where it may name a store, and takes no --config by its help',
     async (...args) => {
       const file = await plant(directory)
+      expect((await paddock(directory, args)).err).not.toContain(file)
+      await plant(directory, 'paddock.config.ts', "{ store: { directory: 'elsewhere' } }")
       const { err } = await paddock(directory, args)
       expect(existsSync(ran)).toBe(false)
-      expect(err).toContain(`${file} is not read`)
+      expect(err).toContain(`A store that ${file} names is not used`)
+      expect((await paddock(directory, [args[0], '--help'])).out).not.toContain('-config')
       const named = await paddock(directory, [...args, '--config', file])
       expect(named).toMatchObject({ code: 2, err: expect.stringMatching(/^USAGE: .*no code of yours.*--data/) })
       await paddock(directory, args, { PADDOCK_CONFIG: file })

@@ -123,7 +123,7 @@ export function cliPage(program: Command): string {
 
 ${made}
 
-\`./paddock\` in a checkout, \`paddock\` where the package is installed. Every command takes the global options, before or after its name. An id may be
+\`./paddock\` in a checkout, \`paddock\` where the package is installed. Every command takes the global options, before or after its name; those that run no code of yours (\`list\`, \`show\`, \`search\`, \`fsck\`, \`salvage\`, \`view\`) take no \`--config\`. An id may be
 given as its last eight characters, as tables print it, or as the head of the whole id.
 
 ## Exit codes
