@@ -100,7 +100,7 @@ export async function openReading(
   }
   const context = await openContext(io, { ...options, config: false }, overrides)
   const file = await foundConfig(io.cwd, io.env)
-  // Of a configuration only the store would matter here: a file that never says the word, and takes nothing from another, names none.
+  // Only its store would matter here: a file that never says the word, and imports no other file, names none.
   if (file !== null && /\bstore\b|['"]\.\.?\//.test(await readFile(file, 'utf8').catch(() => 'store'))) {
     context.notice(`A store that ${file} names is not used: ${name} runs no code of yours. Name it with --data.`)
   }
