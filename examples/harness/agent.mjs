@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 
 const { OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL, PADDOCK_PROMPT } = process.env
-const question = PADDOCK_PROMPT ?? 'How many days has February 2028? Use the shell.'
+const question = PADDOCK_PROMPT ?? 'How many days does February 2028 have? Use the shell.'
 const messages = [{ role: 'user', content: question }]
 const parameters = { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] }
 const tools = [{ type: 'function', function: { name: 'shell', description: 'Runs one line of sh.', parameters } }]

@@ -181,7 +181,7 @@ describe('black-box harnesses', () => {
   )
 
   test('a script on the host needs no box; what it started ends with it', async () => {
-    const question = bareTask({ name: 'leap-day', instruction: 'How many days has February 2028?' })
+    const question = bareTask({ name: 'leap-day', instruction: 'How many days does February 2028 have?' })
     await world.script(question, [{ shell: 'echo 29' }, { say: 'It has 29 days.' }])
     const script = join(import.meta.dirname, '../../examples/harness/agent.mjs')
     const summary = await world.run({

@@ -13,18 +13,18 @@ import type { Owner } from '../owner.ts'
 import { shortId } from '../present/units.ts'
 import { packageDirectory } from '../version.ts'
 
-const question = 'How many days has February 2028? Use the shell.'
+const question = 'How many days does February 2028 have? Use the shell.'
 const wanted = '29'
 /** What the scripted engine does in each attempt; one of them looks at the wrong day. */
 const attempts: readonly (readonly Readonly<Record<string, string>>[])[] = [
   [
-    { think: '2028 is divisible by four. I ask the shell to be sure.' },
+    { think: '2028 is divisible by four. I will check in the shell to be sure.' },
     { shell: 'date -u -d 2028-02-29 +%d' },
     { say: 'February 2028 has 29 days: it is a leap year.' },
   ],
   [{ shell: 'echo $(( 1 + 28 ))' }, { say: '29 days, from the first of February to the first of March.' }],
   [
-    { think: 'February has 28 days. I look whether that day is there.' },
+    { think: 'February has 28 days. I will check whether that day exists.' },
     { shell: 'date -u -d 2028-02-28 +%d' },
     { say: 'February 2028 has 28 days.' },
   ],
