@@ -25,6 +25,8 @@ it('shows a picture of 200 kB at most', async () => {
 
 it('comes from an agent to rows with the program that it prints', async () => {
   const [, program = ''] = /```python\n([^`]+)```/.exec(readme) ?? []
+  const [post = ''] = /^curl .*$/m.exec(readme) ?? []
+  const [, shown = ''] = /```\n(1\.0 [^`]+)\n```/.exec(readme) ?? []
   const directory = await mkdtemp(join(tmpdir(), 'paddock-readme-'))
   const serving = spawn(join(root, 'paddock'), ['--data', directory, 'serve', '--port', '0', '--control-port', '0'], {
     env: { ...process.env, ENGINE_URL: '' },
@@ -46,10 +48,17 @@ it('comes from an agent to rows with the program that it prints', async () => {
       PADDOCK_CONTROL_TOKEN: token,
       PYTHONPATH: join(root, 'clients/python/src'),
     }
+    await promisify(execFile)('bash', ['-c', post], { cwd: root, env })
     const { stdout } = await promisify(execFile)('python3', ['-c', program], { cwd: root, env })
     const rows = stdout.trim().split('\n')
     expect(rows).toHaveLength(4)
-    for (const row of rows) expect(row).toMatch(/^[01]\.0 \[\d+, .*\] \[0, .*1\] \[0\.0, .*\]$/)
+    // As shown for the answer 4; the answer 5 has another token and no reward.
+    const right = shown
+      .replaceAll(/[.[\]]/g, '\\$&')
+      .replaceAll('…', '.*')
+      .replace('693', '693\\d*')
+    const wrong = right.replace('1', '0').replace(' 19,', ' 20,')
+    for (const row of rows) expect(row).toMatch(new RegExp(`^(${right}|${wrong})$`))
   } finally {
     serving.kill('SIGINT')
     await exited
