@@ -19,7 +19,7 @@ export function logProxyEvent(log: Log): (event: ProxyEvent) => void {
         log.debug(fieldsOf(event), 'answer delivered')
         return
       case 'taint':
-        log.warn(fieldsOf(event), 'the harness met a fault: its rollout is tainted')
+        log.warn(fieldsOf(event), 'a call ended without an answer, not through the agent')
         return
       case 'session': {
         const { id: sessionId, rolloutId, role } = event.session

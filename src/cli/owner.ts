@@ -231,6 +231,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
         maxBodyBytes: config.proxy.maxBodyBytes,
         keepAliveMs: config.proxy.keepAliveMs,
         stallMs: config.proxy.stallMs,
+        stallTaintMs: config.proxy.stallTaintMs,
       },
       onEvent: (event) => {
         options.onProxyEvent?.(event)

@@ -178,6 +178,9 @@ const proxy = z.strictObject({
   maxQueued: positiveInt.default(8192).describe('Calls that may wait; beyond it the answer is 503.'),
   keepAliveMs: durationMs.default(10_000).describe('A waiting client gets a comment after this much silence.'),
   stallMs: durationMs.default(600_000).describe('An engine that is silent for longer is given up.'),
+  stallTaintMs: durationMs
+    .default(5000)
+    .describe('A rollout is tainted whose client leaves a call in which the engine has been silent for this long.'),
 })
 
 const control = z.strictObject({

@@ -256,6 +256,12 @@ export const catalogue = {
     'The engine did not answer in time.',
     'Check the engine: it may hang or be overloaded. `paddock doctor` looks at it.',
   ),
+  ENGINE_UNPARSED: entry(
+    'engine',
+    502,
+    'The engine sampled an answer that its own parser could not read.',
+    'Choose the parser and template that belong to the model. Such rollouts leave exports, which biases them: watch the share of null per task.',
+  ),
   ENGINE_UNREACHABLE: entry(
     'engine',
     502,

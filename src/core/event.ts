@@ -154,7 +154,14 @@ export type EventBody =
       readonly phase: 'created' | 'died' | 'destroyed'
       readonly detail: string
     }
-  | { readonly kind: 'taint'; readonly cause: string; readonly callId: Id | null }
+  | {
+      /** A call ended without an answer, and not through the agent. The answer of a retry of that call makes it good. */
+      readonly kind: 'taint'
+      readonly cause: string
+      readonly callId: Id | null
+      /** Digest of the request, which a retry repeats. Absent: not known. */
+      readonly request?: Digest
+    }
   /** A call was held up by a pause of generation; no time of the agent. */
   | { readonly kind: 'engine_wait'; readonly callId: Id; readonly waitedMs: number }
   | {

@@ -20,6 +20,8 @@ export interface CallSurroundings<Call> {
   readonly clock: Clock
   readonly keepAliveMs: number
   readonly stallMs: number
+  /** A client that leaves after so much silence was made to leave. */
+  readonly stallTaintMs: number
   /** Called once when the engine has nothing more to do with the call. */
   readonly released: () => void
   /** Stores that the harness sees a fault which is not its own. */
@@ -62,6 +64,8 @@ export interface AdmittedCall {
   /** What the engine was known to be when the intent was made. */
   readonly facts: KnownFacts | null
   readonly path: string
+  /** Body members that Paddock wrote, by name. */
+  readonly set: Readonly<Record<string, string>>
   body: Buffer
   /** The engine is asked without `stream` and the stream is synthesised. */
   readonly buffered: boolean

@@ -50,6 +50,8 @@ export interface ProxyLimits {
   readonly keepAliveMs: number
   /** An engine that was silent for this long is given up: `ENGINE_TIMEOUT`. */
   readonly stallMs: number
+  /** A client that leaves after the engine was silent in its call for this long was made to: its rollout is tainted. */
+  readonly stallTaintMs: number
   /** Finished answers that are kept per session for a client that asks again. */
   readonly replayWindow: number
 }
@@ -118,12 +120,12 @@ export type ProxyEvent =
       readonly delivery: 'sent' | 'echoed'
     }
   | {
-      /** The harness saw a fault of ours or of the engine: the rollout is tainted (invariant I7). */
+      /** A call ended without an answer, and not through the agent: the rollout is tainted unless a retry is answered (invariant I7). */
       readonly type: 'taint'
       readonly rolloutId: Id | null
       readonly sessionId: Id
       readonly callId: Id
-      /** `engine_error`, `broken_stream`, `stall`, `store` with the code. */
+      /** The code of the error; `ENGINE_TIMEOUT` also of a client that gave a silent engine up. */
       readonly cause: string
     }
   /** `revived`: a session of an earlier process is served again. */
@@ -220,6 +222,7 @@ export interface SessionStats {
   /** Time in which at least one call of the session was waiting for the engine. Agent clocks leave it out. */
   readonly modelWaitMs: number
   readonly exhausted: 'maxCalls' | 'maxSampledTokens' | 'maxWallMs' | null
+  /** Causes of the calls that ended without an answer, through no fault of the agent, and were not answered when they were repeated. */
   readonly taints: readonly string[]
   /** Code of the last refusal or engine error, null when the last call was answered. */
   readonly lastError: string | null

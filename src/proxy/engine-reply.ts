@@ -1,5 +1,6 @@
 import { isPaddockError, PaddockError } from '../core/index.ts'
 import type { Answer } from './dialects/chat/answer.ts'
+import { isUnparsed } from './dialects/refusal-reasons.ts'
 import type { AnswerView, EngineRefusal, ReplyForm, ReplyReader, StreamPiece } from './dialects/contract.ts'
 
 /** How an engine's reply ended. */
@@ -66,7 +67,8 @@ export class EngineReply {
     if (status >= 400) return { kind: 'refused', status, refusal: this.form.refusal(status, body, this.retryAfter) }
     if (this.answer.error !== null) {
       const said = this.answer.error['message']
-      throw new PaddockError('ENGINE_ERROR', typeof said === 'string' ? said : 'The engine failed mid-stream.')
+      const message = typeof said === 'string' ? said : 'The engine failed mid-stream.'
+      throw new PaddockError(isUnparsed(message) ? 'ENGINE_UNPARSED' : 'ENGINE_ERROR', message)
     }
     if (this.stream === null) {
       const pieces = this.whole(body)

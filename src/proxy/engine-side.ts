@@ -17,7 +17,7 @@ import { TokenStrategies } from './tokens/choose.ts'
 /** What the engines of one proxy share. */
 export interface SideSurroundings extends Pick<
   GenerationSurroundings,
-  'recorder' | 'clock' | 'keepAliveMs' | 'stallMs' | 'admission' | 'limits' | 'draining'
+  'recorder' | 'clock' | 'keepAliveMs' | 'stallMs' | 'stallTaintMs' | 'admission' | 'limits' | 'draining'
 > {
   readonly clock: Clock
   readonly fleetLimits: FleetLimits

@@ -1,12 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { InFlightSet, type Id, isWork, newId, PaddockError } from '../core/index.ts'
+import {
+  type Digest,
+  InFlightSet,
+  type Id,
+  isPaddockError,
+  isWork,
+  newId,
+  PaddockError,
+  present,
+} from '../core/index.ts'
 import { type CallIntent, type WireFault, wireFaultOf } from '../trajectory/index.ts'
 import { type AskedGeneration, callDigest, type GenerationRoute, idHeader, keptHeaders } from './asked-generation.ts'
 import { isAnswered } from './is-answered.ts'
+import { faultOf } from './blame.ts'
 import type { EndedCall, CallSurroundings } from './call-contract.ts'
 import { traceCall } from './call-span.ts'
 import type { ProxyEvent, ProxyLimits } from './contract.ts'
 import { engineBody } from './engine-body.ts'
+import { asFailure } from './engine-reply.ts'
 import type { EngineRequestPlan } from './engines/contract.ts'
 import { shownUrl } from './engines/http.ts'
 import { untoldDefaults, withDefaults } from './engines/facts.ts'
@@ -56,12 +67,17 @@ export class Generations {
   private readonly aroundCalls: CallSurroundings<RunningCall>
   private readonly commits = new Set<() => void>()
   private readonly past: PastCalls
+  /** Errors whose fault is recorded with their call. */
+  private readonly told = new WeakSet<PaddockError>()
 
   constructor(around: GenerationSurroundings) {
     this.around = around
     this.aroundCalls = {
       ...around,
-      taint: (call, cause) => this.taint(call, cause),
+      taint: ({ id, admitted: { session, digest } }, cause) => {
+        session.metFault(id, cause)
+        return this.taint(session, { callId: id, cause, request: digest })
+      },
       released: () => around.admission.leave(),
       abandoned: (call) => this.forget(call),
       delivered: (call) => this.settleDelivery(call.admitted.session, call.id, 'sent'),
@@ -71,7 +87,7 @@ export class Generations {
       recorder: around.recorder,
       clock: around.clock,
       intentOf: (session, asked, own) => this.intentOf(session, asked, own),
-      refuse: (session, asked, error) => this.refuseTainted(session, this.admit(session, asked), error),
+      refuse: (session, asked, error) => this.refuseFaulted(session, this.admit(session, asked), error),
       delivered: (session, callId) => this.deliveredPast(session, callId),
     })
   }
@@ -83,7 +99,21 @@ export class Generations {
     http: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    if (this.around.draining()) throw new PaddockError('PROXY_DRAINING', 'The proxy takes no new calls.')
+    try {
+      await this.answer(session, route, http, response)
+    } catch (error) {
+      const fault = isPaddockError(error) && this.told.has(error) ? null : faultOf(error)
+      if (fault !== null) await this.taint(session, { callId: newId(), cause: fault }).catch(() => undefined)
+      throw error
+    }
+  }
+
+  private async answer(
+    session: LiveSession,
+    route: GenerationRoute,
+    http: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const bytes = await readBody(http, this.around.limits.maxBodyBytes)
     const known = this.around.known(session.record.id)
     // What a call is recorded as sampled by, and how it is asked, must be true when it is asked.
@@ -124,15 +154,15 @@ export class Generations {
     if (used !== null) await this.refuseOverBudget(session, call, used)
     if (session.trust.refusedFor !== null) await this.refuseUntrusted(session, call, session.trust.refusedFor)
     const client = new Client(response, view, idHeader(call))
-    session.began(call, digest, request.lineage.idempotencyKey)
+    session.began(call, { digest, idempotencyKey: request.lineage.idempotencyKey, retryOf: generation.retryOf })
     this.running.add(call)
     call.attach(client)
     if (judgement.kind === 'again') this.supersede(session, judgement.callId, call)
     try {
+      if (this.around.draining()) throw new PaddockError('PROXY_DRAINING', 'The proxy takes no new calls.')
       this.around.admission.enter(() => call.start())
-    } catch (cause) {
-      this.forget(call)
-      throw cause
+    } catch (error) {
+      await call.turnAway(asFailure(error))
     }
   }
 
@@ -230,6 +260,7 @@ export class Generations {
         injected: injected === null ? null : { ...injected, renders: () => renderBoth(engine, { full: body, clean }) },
         facts,
         path: plan.path,
+        set,
         body,
         buffered,
         callClass,
@@ -252,6 +283,7 @@ export class Generations {
     const earlier = session.remember(replaced)
     if (earlier === null) return
     earlier.repeated = true
+    if (!earlier.recorded) return
     by.afterIntent(() => this.around.recorder.supersede(replaced, by.id))
   }
 
@@ -267,19 +299,19 @@ export class Generations {
     throw error
   }
 
-  /** The harness sees a fault of the engine: that is recorded, and taints. Throws `ENGINE_UNTRUSTED`. */
+  /** The harness sees a fault of the engine, which is recorded. Throws `ENGINE_UNTRUSTED`. */
   private async refuseUntrusted(session: LiveSession, call: RunningCall, fault: WireFault): Promise<never> {
     const { name, url } = this.around.engine
     const problem = `The engine ${name} at ${shownUrl(url)} keeps telling what cannot be true: \`${fault}\`.`
     const error = new PaddockError('ENGINE_UNTRUSTED', problem, { data: { fault } })
-    return this.refuseTainted(session, call, error)
+    return this.refuseFaulted(session, call, error)
   }
 
-  /** No work of the agent: recorded as refused, and the rollout is tainted. Throws the error. */
-  private async refuseTainted(session: LiveSession, call: RunningCall, error: PaddockError): Promise<never> {
-    session.lastError = error.code
+  /** No work of the agent: recorded as refused, and as a fault. Throws the error. */
+  private async refuseFaulted(session: LiveSession, call: RunningCall, error: PaddockError): Promise<never> {
     await call.refuse(error)
-    await this.taint(call, error.code)
+    await this.taint(session, { callId: call.id, cause: error.code })
+    this.told.add(error)
     throw error
   }
 
@@ -307,7 +339,9 @@ export class Generations {
     this.forget(call)
     const { outcome } = ended.commit
     if (isAnswered(outcome) && isWork(ended.line.callClass)) session.noteAnswered()
-    session.lastError = outcome.kind === 'engine_error' || outcome.kind === 'refused' ? outcome.code : null
+    if (outcome.kind === 'complete') session.faults.answered(call.id)
+    const error = outcome.kind === 'engine_error' || outcome.kind === 'refused' ? outcome.code : null
+    session.lastError = session.faults.of(call.id) ?? error
     this.totals.calls += 1
     this.totals.sampledTokens += ended.sampledTokens ?? 0
     this.totals.promptTokens += ended.promptTokens ?? 0
@@ -317,27 +351,24 @@ export class Generations {
 
   private settleDelivery(session: LiveSession, callId: Id, delivery: 'sent' | 'echoed'): void {
     const { id: sessionId, rolloutId } = session.record
+    session.faults.answered(callId)
     this.around.emit({ type: 'delivery', rolloutId, sessionId, callId, delivery })
     this.around.recorder.settleDelivery(callId, delivery).catch(() => {
       // A store that fails here fails the next intent too, and that one is told.
     })
   }
 
-  /** The harness sees a fault that is not its own: kept in the log beside the call. */
-  private taint(call: RunningCall, cause: string): Promise<void> {
-    const { session } = call.admitted
+  /** The harness sees a fault that is not its own: kept in the log beside the call, of which only this may be there. */
+  private taint(
+    session: LiveSession,
+    { callId, cause, request }: { readonly callId: Id; readonly cause: string; readonly request?: Digest },
+  ): Promise<void> {
     const { id: sessionId, rolloutId } = session.record
-    session.taints.push(cause)
-    this.around.emit({ type: 'taint', rolloutId, sessionId, callId: call.id, cause })
-    return this.around.recorder.appendEvent({
-      id: newId(),
-      at: this.around.clock.now(),
-      rolloutId,
-      sessionId,
-      kind: 'taint',
-      cause,
-      callId: call.id,
-    })
+    session.faults.met(callId, cause)
+    session.lastError = cause
+    this.around.emit({ type: 'taint', rolloutId, sessionId, callId, cause })
+    const about = { id: newId(), at: this.around.clock.now(), rolloutId, sessionId }
+    return this.around.recorder.appendEvent({ ...about, kind: 'taint', cause, callId, ...present({ request }) })
   }
 }
 

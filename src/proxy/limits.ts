@@ -10,5 +10,6 @@ export const defaultLimits: ProxyLimits = {
   requestTimeoutMs: 120_000,
   keepAliveMs: 10_000,
   stallMs: 600_000,
+  stallTaintMs: 5000,
   replayWindow: 2,
 }

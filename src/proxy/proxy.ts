@@ -51,6 +51,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     rolloutOf: (sessionId) => book.rolloutOf(sessionId),
     keepAliveMs: limits.keepAliveMs,
     stallMs: limits.stallMs,
+    stallTaintMs: limits.stallTaintMs,
     admission,
     limits,
     draining: () => draining,

@@ -1,7 +1,8 @@
-import { type Id, isBeside, isPaddockError, newId, PaddockError } from '../core/index.ts'
+import { type Digest, type Id, isBeside, isPaddockError, newId, PaddockError } from '../core/index.ts'
 import type { CallCommit, CallOutcome } from '../trajectory/index.ts'
 import { noteAnswers } from './answered.ts'
 import { Audience, type ToldFailure } from './audience.ts'
+import { faultOf, isOwnRequest } from './blame.ts'
 import type { AdmittedCall, CallSurroundings } from './call-contract.ts'
 import { lostOutcome, outcomeOf } from './ended-call.ts'
 import { CallTimes } from './call-times.ts'
@@ -24,11 +25,12 @@ import type { AnswerSink } from './tokens/contract.ts'
 export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
   readonly id: Id
   /** What clients that ask again need of it. */
-  readonly admitted: Pick<AdmittedCall, 'form' | 'session'>
+  readonly admitted: Pick<AdmittedCall, 'form' | 'session'> & { readonly digest: Digest }
   phase: 'waiting' | 'running' | 'committing' | 'answered' | 'failed' = 'waiting'
   /** Some client got all of an answer or error. */
   sent = false
   repeated = false
+  recorded = false
   private readonly around: CallSurroundings<RunningCall>
   /** Null once it has ended: an answer is kept for clients that ask again, what was asked is not. */
   private asked: AdmittedCall | null
@@ -49,8 +51,8 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     this.around = around
     this.id = admitted.intent.id
     this.upstream = new CallUpstream(around)
-    const { request, form, session } = admitted
-    this.admitted = { form, session }
+    const { request, form, session, intent } = admitted
+    this.admitted = { form, session, digest: intent.requestDigest }
     this.form = form
     this.view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
     this.audience = new Audience(this.view, form)
@@ -72,6 +74,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
       return
     }
     this.phase = 'running'
+    this.recorded = true
     this.times.heard()
     const { intent, path, body, session, match, tokens, injected } = asked
     const { strategy } = intent
@@ -98,6 +101,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     if (asked === null) return
     const { body } = this.form.error(error)
     const outcome: CallOutcome = { kind: 'refused', code: error.code, message: error.message }
+    this.recorded = true
     await this.around.recorder.beginCall(asked.intent)
     const refusal = { ...emptyCommit(this.id, this.around.clock.now()), outcome, status: error.status, reply: body }
     await this.around.recorder.commitCall(refusal)
@@ -131,8 +135,9 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
         ? new PaddockError('SESSION_CLOSED', 'The session was closed while the call was running.')
         : new PaddockError('PROXY_DRAINING', 'The proxy was closed while the call was running.')
     const failure = { error, wire: this.form.error(error) }
+    const fault = why === 'shutdown' ? error.code : this.silence()
     if (this.phase === 'waiting') {
-      this.abandon(failure)
+      await this.abandon(failure, fault)
       return
     }
     if (this.phase !== 'running') return
@@ -140,13 +145,21 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     await this.finish(
       why === 'session' ? { kind: 'client_gone', upstream: 'aborted' } : { kind: 'interrupted' },
       failure,
+      fault,
     )
   }
 
-  /** Ends a call that waits for admission: the engine was never asked, nothing is recorded. */
-  private abandon(failure: ToldFailure): void {
+  /** Ends a call for which there is no place: nothing of it is recorded but that its harness was told so. */
+  turnAway(error: PaddockError): Promise<void> {
+    return this.abandon({ error, wire: this.form.error(error) }, error.code)
+  }
+
+  /** Ends a call that waits for admission: the engine was never asked, nothing is recorded but the `fault`. */
+  private async abandon(failure: ToldFailure, fault: string | null): Promise<void> {
     this.phase = 'failed'
     this.failure = failure
+    // Stored before the client can end the rollout.
+    if (fault !== null) await this.around.taint(this, fault).catch(storeGone)
     this.audience.deliverAll(this.answer, this.failure)
     this.around.abandoned(this)
     this.letGo()
@@ -188,12 +201,13 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
       return
     }
     if (end.kind === 'refused') {
-      const { code, message, error, wire } = end.refusal
-      void this.finish({ kind: 'engine_error', code, status: end.status, message }, { error, wire })
+      const { code, message, error, wire, blames } = end.refusal
+      const fault = this.asked !== null && isOwnRequest(blames, this.asked) ? null : code
+      void this.finish({ kind: 'engine_error', code, status: end.status, message }, { error, wire }, fault)
       return
     }
     this.add(end.pieces)
-    void this.finish({ kind: 'complete' }, null)
+    void this.finish({ kind: 'complete' }, null, null)
   }
 
   failed(error: PaddockError, sampled?: LooseObject): void {
@@ -215,6 +229,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     void this.finish(
       { kind: 'engine_error', code: error.code, status, message: error.message },
       { error, wire: this.form.error(error) },
+      faultOf(error),
     )
   }
 
@@ -236,8 +251,8 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     if (this.upstream.resume()) this.times.heard()
   }
 
-  /** Commits what came, then delivers it. Runs once. */
-  private async finish(outcome: CallOutcome, failure: ToldFailure | null): Promise<void> {
+  /** Commits what came, then delivers it. Runs once. `fault`: why there is no answer, where the agent did not cause that. */
+  private async finish(outcome: CallOutcome, failure: ToldFailure | null, fault: string | null): Promise<void> {
     const { asked } = this
     if (this.phase !== 'running' || asked === null) return
     this.phase = 'committing'
@@ -247,7 +262,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     if (learning !== null) await learning
     const attended = this.connected
     const complete = outcome.kind === 'complete'
-    const tainted = attended && failure !== null && taints(failure) ? failure.error.code : null
+    const tainted = attended || outcome.kind === 'client_gone' ? fault : null
     const told: CallOutcome = complete && !attended ? { kind: 'client_gone', upstream: 'finished' } : outcome
     let commit: CallCommit
     try {
@@ -292,10 +307,16 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     await this.around.recorder.appendEvent({ ...about, ...injectedEvent(this.id, put, told) })
   }
 
-  /** Stores the end of the call: the transaction, and with it the fault that the harness is about to see. */
+  /** Stores the end of the call: the fault that the harness is about to see, then the transaction, so that no kill leaves it without. */
   private store(commit: CallCommit, tainted: string | null): Promise<unknown> {
-    const stored = this.around.recorder.commitCall(commit)
-    return tainted === null ? stored : Promise.all([stored, this.around.taint(this, tainted)])
+    if (tainted === null) return this.around.recorder.commitCall(commit)
+    return Promise.all([this.around.taint(this, tainted), this.around.recorder.commitCall(commit)])
+  }
+
+  /** Why a client that leaves now was made to: nothing has come of the call for long, from its engine or the queue before that. */
+  private silence(): string | null {
+    const { clock, stallTaintMs } = this.around
+    return !this.upstream.paused && this.times.silentMs(clock.monotonic()) >= stallTaintMs ? 'ENGINE_TIMEOUT' : null
   }
 
   /** Keeps what a client that asks again is given, and nothing else: a session remembers calls for as long as it is open. */
@@ -325,16 +346,20 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
   clientGone(): void {
     this.resume()
     if (this.connected) return
+    const fault = this.silence()
     if (this.phase === 'waiting') {
       const error = new PaddockError('ENGINE_DIED', 'The client closed the connection before the call was admitted.')
-      this.abandon({ error, wire: this.form.error(error) })
+      void this.abandon({ error, wire: this.form.error(error) }, fault)
       return
     }
     if (this.phase !== 'running') return
-    if (this.admitted.session.record.policy.onDisconnect === 'finish') return
+    if (this.admitted.session.record.policy.onDisconnect === 'finish') {
+      if (fault !== null) this.around.taint(this, fault).catch(storeGone)
+      return
+    }
     this.upstream.cut()
     const error = new PaddockError('ENGINE_DIED', 'The client closed the connection and the engine call was aborted.')
-    void this.finish({ kind: 'client_gone', upstream: 'aborted' }, { error, wire: this.form.error(error) })
+    void this.finish({ kind: 'client_gone', upstream: 'aborted' }, { error, wire: this.form.error(error) }, fault)
   }
 
   clientSent(): void {
@@ -355,11 +380,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
       : new PaddockError('STORE_CORRUPT', 'The call could not be stored.', { cause })
     this.failure = { error, wire: this.form.error(error) }
     const attended = this.connected
-    if (attended) {
-      this.around.taint(this, error.code).catch(() => {
-        // The store is gone; the listener was told.
-      })
-    }
+    if (attended) this.around.taint(this, error.code).catch(storeGone)
     this.audience.deliverAll(this.answer, this.failure)
     const { asked } = this
     if (asked === null) return
@@ -379,7 +400,5 @@ function letGoOfBodies(asked: AdmittedCall): void {
   asked.request.turns.letGoOfText()
 }
 
-/** A fault that the harness must not be scored for: ours or the engine's, told by a 5xx or a broken stream. */
-function taints(failure: ToldFailure): boolean {
-  return failure.wire.status >= 500
-}
+/** The session remembers the fault, and the next intent fails with the store. */
+function storeGone(): void {}

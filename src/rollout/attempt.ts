@@ -65,7 +65,7 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
   } catch (fault) {
     agent = { ...agent, fault }
   }
-  // Closing the session commits what was in flight, which counts too.
+  // Closing the session commits what was in flight, which counts too, as does a fault that its harness was killed in.
   const stats = sessions === null ? null : await closed(run, sessions)
   const figures = {
     calls: stats?.calls ?? 0,
@@ -73,8 +73,12 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
     agentMs: agent.agentMs,
   }
   const harnessFault = agent.report?.fault ?? null
-  const taints = [...new Set(agent.stats.taints)]
-  const judged = planned(run, agent, judgeEnd({ ...agent, cancelled: run.signal.aborted && agent.fault !== null }))
+  const taints = [...new Set(stats?.taints)]
+  const judged = planned(
+    run,
+    agent,
+    judgeEnd({ ...agent, stats: { ...agent.stats, taints }, cancelled: run.signal.aborted && agent.fault !== null }),
+  )
   const { catalogue } = run.store
   for (const cause of taints) await catalogue.taint(log.rolloutId, cause)
   let done: Done | null = null

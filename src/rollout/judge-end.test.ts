@@ -37,7 +37,12 @@ describe('the end of a rollout', () => {
     ['an engine that died last, harness crashed', { report: crash, stats: engineDied }, 'infra'],
     ['an engine that died last, harness content', { stats: engineDied }, 'infra'],
     ['an engine that died last, harness waiting', { report: null, expired: 'budget', stats: engineDied }, 'infra'],
-    ['an engine that failed once and recovered', { stats: { ...engineDied, lastError: null } }, 'completed'],
+    ['an engine that failed once, and its harness went on', { stats: { ...engineDied, lastError: null } }, 'completed'],
+    [
+      'no time left after a fault',
+      { report: null, expired: 'wall', stats: { ...engineDied, lastError: null } },
+      'infra',
+    ],
     [
       'a harness that crashed some time after a fault',
       { report: crash, stats: { ...engineDied, lastError: null } },

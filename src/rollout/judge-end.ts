@@ -11,7 +11,7 @@ export interface EndFacts {
   readonly expired: AgentLimit | null
   /** Null where the harness was stopped before it could say anything. */
   readonly report: HarnessReport | null
-  /** As they stood when the agent stage was over, before the session was closed. */
+  /** As they stood when the agent stage was over; the taints with those of calls that were cut off by the end of the session. */
   readonly stats: Pick<SessionStats, 'exhausted' | 'lastError' | 'taints' | 'replaying'>
 }
 
@@ -37,6 +37,9 @@ export function judgeEnd(facts: EndFacts): { readonly end: RolloutEnd; readonly 
   if (stats.lastError === 'CONTEXT_OVERFLOW') return { end: 'context_overflow', detail: 'the model refused the prompt' }
   if (stats.lastError !== null && stats.taints.includes(stats.lastError)) {
     return { end: 'infra', detail: `the last call failed: ${stats.lastError}` }
+  }
+  if (facts.expired !== null && stats.taints.length > 0) {
+    return { end: 'infra', detail: `the agent's time was up, after ${stats.taints.join(', ')}` }
   }
   if (facts.expired === 'budget') return { end: 'agent_timeout', detail: "the agent's time was up" }
   if (facts.expired === 'wall') return { end: 'agent_timeout', detail: 'the agent stage reached its wall limit' }

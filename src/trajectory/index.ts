@@ -1,5 +1,7 @@
 export type * from './contract/index.ts'
 export {
+  CallFaults,
+  callFaultsOf,
   dispositionOutcomes,
   heldOutSplits,
   importedHarness,

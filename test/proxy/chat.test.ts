@@ -143,7 +143,7 @@ describe('the chat dialect', () => {
     await failed.text()
     const { calls } = await session.log()
     expect(calls.map((call) => call.commit?.outcome.kind)).toEqual(['engine_error', 'engine_error'])
-    // A 429 is asked to wait; a 5xx that the harness saw taints.
-    expect(paddock.proxy.sessionStats(session.id).taints).toEqual(['ENGINE_ERROR'])
+    // Both left the harness without an answer.
+    expect(paddock.proxy.sessionStats(session.id).taints).toEqual(['ENGINE_ERROR', 'ENGINE_ERROR'])
   })
 })

@@ -121,4 +121,6 @@ export interface EngineRefusal {
   readonly wire: WireError
   readonly code: string
   readonly message: string
+  /** Members of the request that the engine refuses; empty: it refuses for another reason. */
+  readonly blames: readonly string[]
 }

@@ -12,6 +12,7 @@ export class StoredAnswer implements RememberedCall, ClientWatch {
   readonly id: Id
   readonly phase: 'answered' | 'failed'
   readonly connected = false
+  readonly recorded = true
   readonly admitted: RememberedCall['admitted']
   sent: boolean
   repeated: boolean

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { isBeside, isWork } from '../../core/index.ts'
-import { type CallRecord, type Segment, type SessionLog, wireFaultOf } from '../../trajectory/index.ts'
+import { callFaultsOf, type CallRecord, type Segment, type SessionLog, wireFaultOf } from '../../trajectory/index.ts'
 import { isAnswered } from '../is-answered.ts'
 import { turnDigest } from '../dialects/chat/turns.ts'
 import type { DialectRequest } from '../dialects/contract.ts'
@@ -10,6 +10,7 @@ import { messageId } from '../dialects/messages/threads.ts'
 import { shelvedTurn } from '../dialects/responses/stored-turn.ts'
 import { engineBody } from '../engine-body.ts'
 import type { LiveSession } from '../session/live-session.ts'
+import { lostCall } from '../session/remembered-call.ts'
 import { StoredAnswer } from './stored-answer.ts'
 
 /**
@@ -34,7 +35,11 @@ export async function takeUp(
     const stored: StoredAnswer = new StoredAnswer(call, asked, () => delivered(stored))
     session.rememberPast(stored, call.intent.requestDigest, call.intent.lineage.idempotencyKey)
   }
+  const known = new Set(log.calls.map(({ intent }) => intent.id))
+  const repeated = new Set(log.calls.map(({ intent }) => intent.retryOf))
   for (const event of log.events) {
+    if (event.kind === 'taint' && event.callId !== null && event.request !== undefined && !known.has(event.callId))
+      session.rememberPast(lostCall(event.callId, repeated.has(event.callId)), event.request, null)
     if (event.kind === 'response_deleted') session.responses.delete(event.responseId)
   }
   session.takeUpFigures(figuresOf(log, segments))
@@ -133,12 +138,14 @@ function figuresOf(
   log: SessionLog,
   segments: ReadonlyMap<string | null, readonly Segment[]>,
 ): Parameters<LiveSession['takeUpFigures']>[0] {
-  let [nextSeq, calls, answered, sampledTokens, waitedMs, until] = [0, 0, 0, 0, 0, 0]
+  let [nextSeq, calls, spared, answered, sampledTokens, waitedMs, until] = [0, 0, 0, 0, 0, 0, 0]
+  const faulted = new Set(log.events.map((event) => (event.kind === 'taint' ? event.callId : null)))
   for (const { intent, commit } of log.calls) {
     nextSeq = Math.max(nextSeq, intent.seq + 1)
     // A refused call was never begun.
     if (commit === null || commit.outcome.kind === 'refused') continue
     calls += 1
+    if (commit.outcome.kind === 'interrupted' || faulted.has(intent.id)) spared += 1
     if (isAnswered(commit.outcome) && isWork(intent.callClass)) answered += 1
     const ids = (segments.get(intent.id) ?? []).reduce(
       (sum, { origin, tokens }) => sum + (origin === 'sampled' ? tokens.length : 0),
@@ -155,10 +162,11 @@ function figuresOf(
   return {
     nextSeq,
     calls,
+    spared,
     answered,
     sampledTokens,
     waitedMs,
-    taints: log.events.flatMap((event) => (event.kind === 'taint' ? [event.cause] : [])),
+    faults: callFaultsOf(log),
     lastError: outcome?.kind === 'engine_error' || outcome?.kind === 'refused' ? outcome.code : null,
   }
 }

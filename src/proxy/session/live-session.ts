@@ -1,5 +1,11 @@
 import { type CallClass, type Clock, InFlightSet, type Id, type Lineage } from '../../core/index.ts'
-import { type CallCommit, type ClassifiedCall, classifyCall, type SessionRecord } from '../../trajectory/index.ts'
+import {
+  type CallCommit,
+  CallFaults,
+  type ClassifiedCall,
+  classifyCall,
+  type SessionRecord,
+} from '../../trajectory/index.ts'
 import type { AnswerListener, RequestHold, SessionPast, SessionStats } from '../contract.ts'
 import type { AnswerView } from '../dialects/contract.ts'
 import type { TokenStrategyDriver } from '../tokens/contract.ts'
@@ -46,7 +52,8 @@ export class LiveSession {
   readonly onDivergence: SessionPast['onDivergence']
   open = true
   lastError: string | null = null
-  readonly taints: string[] = []
+  /** Its calls that ended without an answer through no fault of the agent. */
+  faults = new CallFaults()
   /** Lineages and classes of the calls so far, for classification: one of each kind, in order of appearance. */
   private readonly history: ClassifiedCall[] = []
   /** What the last call was, while the history is as it was then: one like it is the same. */
@@ -54,6 +61,8 @@ export class LiveSession {
   private lastLineage: Lineage | null = null
   private nextSeq = 0
   private calls = 0
+  /** How many calls failed through no fault of the agent. */
+  private spared = 0
   private answered = 0
   private readonly answerListeners: AnswerListener[] = []
   private sampledTokens = 0
@@ -128,12 +137,26 @@ export class LiveSession {
   }
 
   /** From here on the call counts as waiting for the engine. */
-  began(call: SessionCall, digest: string, idempotencyKey: string | null): void {
+  began(
+    call: SessionCall,
+    {
+      digest,
+      idempotencyKey,
+      retryOf,
+    }: { readonly digest: string; readonly idempotencyKey: string | null; readonly retryOf: Id | null },
+  ): void {
     this.calls += 1
+    this.faults.began(call.id, retryOf)
     if (this.running.size === 0) this.waitSince = this.clock.monotonic()
     this.running.add(call)
     this.remembered.push({ call, digest, idempotencyKey })
     this.forget()
+  }
+
+  /** A call failed through no fault of the agent. */
+  metFault(callId: Id, cause: string): void {
+    if (this.faults.of(callId) === null) this.spared += 1
+    this.faults.met(callId, cause)
   }
 
   ended(call: SessionCall, sampledTokens: number): void {
@@ -185,18 +208,20 @@ export class LiveSession {
   takeUpFigures(past: {
     readonly nextSeq: number
     readonly calls: number
+    readonly spared: number
     readonly answered: number
     readonly sampledTokens: number
     readonly waitedMs: number
-    readonly taints: readonly string[]
+    readonly faults: CallFaults
     readonly lastError: string | null
   }): void {
     this.nextSeq = past.nextSeq
     this.calls = past.calls
+    this.spared = past.spared
     this.answered = past.answered
     this.sampledTokens = past.sampledTokens
     this.waited = past.waitedMs
-    this.taints.push(...past.taints)
+    this.faults = past.faults
     this.lastError = past.lastError
   }
 
@@ -222,7 +247,8 @@ export class LiveSession {
   /** The budget that is used up, null while there is room. */
   exhausted(): BudgetName | null {
     const { maxCalls, maxSampledTokens, maxWallMs } = this.record.policy.budget
-    if (maxCalls !== null && this.calls >= maxCalls) return 'maxCalls'
+    // A fault spends nothing, but a harness that asks a dead engine for ever is stopped too.
+    if (maxCalls !== null && this.calls - Math.min(this.spared, maxCalls) >= maxCalls) return 'maxCalls'
     if (maxSampledTokens !== null && this.sampledTokens >= maxSampledTokens) return 'maxSampledTokens'
     if (maxWallMs !== null && this.clock.now() - this.record.createdAt - this.shelvedMs() >= maxWallMs)
       return 'maxWallMs'
@@ -254,10 +280,15 @@ export class LiveSession {
       sampledTokens: this.sampledTokens,
       modelWaitMs: this.waited + running,
       exhausted: this.exhausted(),
-      taints: [...this.taints],
+      taints: this.faults.causes,
       lastError: this.lastError,
       replaying: this.replay !== null,
     }
+  }
+
+  /** It has ended, and no retry of it is waited for. */
+  private isForgettable({ id, phase, repeated }: RememberedCall): boolean {
+    return phase === 'answered' || (phase === 'failed' && (repeated || this.faults.of(id) === null))
   }
 
   /** Finished answers hold memory: the newest few stay, an unsent one longer than a sent one. */
@@ -266,23 +297,19 @@ export class LiveSession {
     let sent = -this.replayWindow
     let unsent = -4 * this.replayWindow
     for (const { call } of this.remembered) {
-      if (!isFinished(call)) continue
+      if (!this.isForgettable(call)) continue
       if (call.sent) sent += 1
       else unsent += 1
     }
     if (sent <= 0 && unsent <= 0) return
     this.remembered = this.remembered.filter(({ call }) => {
-      if (!isFinished(call)) return true
+      if (!this.isForgettable(call)) return true
       return call.sent ? (sent -= 1) < 0 : (unsent -= 1) < 0
     })
   }
 }
 
 const none: readonly EarlierCall[] = []
-
-function isFinished({ phase }: RememberedCall): boolean {
-  return phase === 'answered' || phase === 'failed'
-}
 
 function isSameLineage(a: Lineage, b: Lineage): boolean {
   return (

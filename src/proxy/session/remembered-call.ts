@@ -12,9 +12,18 @@ export interface RememberedCall {
   readonly sent: boolean
   /** Another call repeats it. */
   repeated: boolean
+  /** The log has it: one that was turned away or left before its turn came is not there. */
+  readonly recorded: boolean
   readonly admitted: { readonly form: { readonly requestIdHeader: string } }
   /** False where its answer cannot be given in this form; absent: in any. */
   readonly fits?: (view: AnswerView) => boolean
   /** Gives the answer to one more client. */
   attach(client: Client): void
+}
+
+/** A call that no process recorded: its client was given an error, or left before the engine was asked. It can only be repeated. */
+export function lostCall(id: Id, repeated: boolean): RememberedCall {
+  const admitted = { form: { requestIdHeader: 'x-request-id' } }
+  const state = { phase: 'failed', connected: false, sent: true, recorded: false } as const
+  return { id, ...state, repeated, admitted, attach: () => undefined }
 }

@@ -32,7 +32,7 @@ describe('judgeRetry', () => {
     ['a retry mark on a running call', [call('a', running)], { retryCount: 1 }, 'same a'],
     ['a retry mark on an answer that was sent', [call('a'), call('b')], { retryCount: 2 }, 'same b'],
     ['a retry count of zero is no mark', [call('a')], { retryCount: 0 }, 'fresh'],
-    ['a failure that was told', [call('a', failed)], {}, 'fresh'],
+    ['a failure that was told', [call('a', failed)], {}, 'again a'],
     ['a failure that was told, with a mark', [call('a', failed)], { retryCount: 1 }, 'again a'],
     ['a failure that nobody was told', [call('a', { ...failed, sent: false })], {}, 'again a'],
     [
@@ -41,6 +41,8 @@ describe('judgeRetry', () => {
       { retryCount: 1 },
       'same b',
     ],
+    ['a failure that was told and repeated', [call('a', { ...failed, repeated: true })], {}, 'fresh'],
+    ['a failure under another key', [call('a', { ...failed, idempotencyKey: 'k' })], { idempotencyKey: 'l' }, 'fresh'],
     ['a mark whose first try never arrived', [], { retryCount: 1 }, 'fresh'],
     ['the same idempotency key', [call('a', { idempotencyKey: 'k' }), call('b')], { idempotencyKey: 'k' }, 'same a'],
     [

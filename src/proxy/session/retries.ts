@@ -31,9 +31,9 @@ export type RetryJudgement =
   | { readonly kind: 'again'; readonly callId: Id }
 
 /**
- * Invariant I6. A request repeats an earlier one only if the client marks it so (retry count above zero, the same
- * idempotency key) or the earlier call's connection closed before the answer was fully sent. An identical body
- * otherwise is a new sample: n siblings of a group look exactly like that.
+ * Invariant I6. A request repeats an earlier one if the client marks it so (retry count above zero, the same idempotency
+ * key), if the earlier call's connection closed before the answer was fully sent, or if that call failed: there is no sample
+ * to be a sibling of. An identical body otherwise is a new sample: n siblings of a group look exactly like that.
  */
 export function judgeRetry(earlier: readonly EarlierCall[], marks: RetryMarks): RetryJudgement {
   if (earlier.length === 0) return fresh
@@ -44,7 +44,7 @@ export function judgeRetry(earlier: readonly EarlierCall[], marks: RetryMarks): 
 
   const lost = candidates.find((call) => !call.connected && !call.sent && call.state !== 'failed')
   if (lost !== undefined) return { kind: 'same', callId: lost.callId }
-  const broken = candidates.findLast((call) => call.state === 'failed' && !call.repeated && (marked || !call.sent))
+  const broken = candidates.findLast((call) => call.state === 'failed' && !call.repeated)
   if (broken !== undefined) return { kind: 'again', callId: broken.callId }
   if (!marked) return fresh
   const running = candidates.find((call) => call.state === 'running')

@@ -12,6 +12,7 @@ import {
 } from '../../core/index.ts'
 import type { OpenedSession, OpenSession, Proxy } from '../../proxy/index.ts'
 import {
+  callFaultsOf,
   carriedSlots,
   type GroupRecord,
   type GroupSpec,
@@ -283,7 +284,7 @@ export class OutsideGroups {
       // A probe is the trainer's, and goes on.
       if (role === 'probe') continue
       await this.#proxy.closeSession(id)
-      for (const cause of this.#taintsOf(id)) await catalogue.taint(rolloutId, cause)
+      for (const cause of await this.#taintsOf(id)) await catalogue.taint(rolloutId, cause)
     }
     const { groupId, slot } = rollout
     const cut = await outsideCutVerdict({ catalogue, recorder }, { rolloutId, groupId, slot, end })
@@ -304,13 +305,13 @@ export class OutsideGroups {
     await catalogue.endRollout(rollout.id, this.#clock.now(), end, detail)
   }
 
-  /** A session of an earlier process that nobody came back to has none that were not stored. */
-  #taintsOf(sessionId: Id): readonly string[] {
+  /** The proxy has forgotten a session of an earlier process that no request continued: its log is read. */
+  async #taintsOf(sessionId: Id): Promise<readonly string[]> {
     try {
       return this.#proxy.sessionStats(sessionId).taints
     } catch (error) {
-      if (isPaddockError(error) && error.code === 'SESSION_UNKNOWN') return []
-      throw error
+      if (!isPaddockError(error) || error.code !== 'SESSION_UNKNOWN') throw error
+      return callFaultsOf(await this.#store.recorder.session(sessionId, { bodies: [] })).causes
     }
   }
 

@@ -1,5 +1,6 @@
 import { type ErrorCode, PaddockError } from '../../../core/index.ts'
 import type { EngineRefusal, WireError } from '../contract.ts'
+import { refusalReason } from '../refusal-reasons.ts'
 
 /** Codes after which the same request can succeed later; SDKs retry on them by themselves. */
 export const retryableCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -62,12 +63,9 @@ export function engineRefusal(
   requestId: string,
 ): EngineRefusal {
   const said = readEngineError(body)
-  const overflow =
-    status === 400 && /context (length|window)|max_model_len|maximum.*tokens|too (long|many tokens)/i.test(said.message)
-  const error = new PaddockError(overflow ? 'CONTEXT_OVERFLOW' : 'ENGINE_ERROR', said.message, {
-    data: { status, engineCode: said.code },
-  })
-  const code = overflow ? 'context_length_exceeded' : said.code
+  const reason = refusalReason({ status, ...said })
+  const error = new PaddockError(reason.code, said.message, { data: { status, engineCode: said.code } })
+  const code = reason.code === 'CONTEXT_OVERFLOW' ? 'context_length_exceeded' : said.code
   const text = JSON.stringify({
     error: { message: said.message, type: said.type ?? errorType(error), param: said.param, code },
   })
@@ -75,6 +73,7 @@ export function engineRefusal(
     error,
     code: error.code,
     message: said.message,
+    blames: reason.blames,
     wire: {
       status,
       body: Buffer.from(text),
