@@ -51,6 +51,49 @@ int main(){ if (syscall(SYS_keyctl,0,-3,0)>=0) puts("keyring"); if (syscall(SYS_
     }
   })
 
+  it.each(['user', 'root'] as const)(
+    'open sockets of four families only, in every way of asking (%s)',
+    async (profile) => {
+      const image = await sandbox.ensureImage({ kind: 'paddock-base' })
+      await using box = await sandbox.createBox({ image, profile, labels: { role: 'probe' } })
+      const sh = async (command: string): Promise<string> => {
+        const result = await box.exec({ command, timeoutMs: 60_000 })
+        return Buffer.concat([result.stdout, result.stderr]).toString()
+      }
+      // 1 AF_UNIX, 2 AF_INET, 10 AF_INET6, 16 AF_NETLINK; the kernel knows 46, AF_VSOCK (40) and AF_ALG (38) among them.
+      const opened = await sh(`python3 - <<'X'
+import errno, socket
+refused = set()
+for family in range(256):
+    for kind in (1, 2, 3, 4, 5):
+        for make in (socket.socket, socket.socketpair):
+            try: make(family, kind)
+            except OSError as error: refused.add((family, errno.errorcode.get(error.errno)))
+print([f for f in range(256) if (f, 'EPERM') not in refused])
+X`)
+      expect(opened.trim().split('\n').at(-1)).toBe('[1, 2, 10, 16]')
+      const program = (body: string) => `gcc -x c -o /tmp/k - <<'X'
+#include <stdio.h>
+#include <errno.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+int main(void) { long got = -1; ${body}
+  printf("%s\\n", got >= 0 ? "opened" : errno == EPERM ? "refused" : "other"); return 0; }
+X
+/tmp/k 2>/dev/null; echo $?`
+      expect(await sh(program('got = syscall(SYS_socket, (1L << 32) | 40, 1, 0);'))).toBe('refused\n0\n')
+      // io_uring opens sockets past the call \`socket\`.
+      expect(await sh(program('char p[120] = {0}; got = syscall(425, 1, p);'))).toBe('refused\n0\n')
+      if (process.arch !== 'x64') return
+      // The tables of ia32 and x32 call the same by other numbers; \`socketcall\` (102) hides the family.
+      const ia32 =
+        'int r; __asm__ volatile("int $0x80" : "=a"(r) : "a"(359), "b"(40), "c"(1), "d"(0) : "memory"); got = r;'
+      expect(await sh(program(ia32))).toContain('159\n')
+      expect(await sh(program(ia32.replace('359', '102')))).toContain('159\n')
+      expect(await sh(program('got = syscall(0x40000000 | 41, 40, 1, 0);'))).toContain('159\n')
+    },
+  )
+
   it('cannot fill the disk with many files; what is deleted again helps', async () => {
     const image = await sandbox.ensureImage({ kind: 'paddock-base' })
     await using box = await sandbox.createBox({ image, profile: 'user', labels: { role: 'probe' }, diskMb: 100 })

@@ -94,6 +94,8 @@ export interface BoxParts {
   readonly upper: UpperDirectories
   /** Container runtime of the box; null: the daemon's default. */
   readonly runtime: string | null
+  /** Security options of boxes and relays that set their seccomp profile; empty where the daemon has no seccomp. */
+  readonly seccomp: readonly string[]
 }
 
 /** A running box. */

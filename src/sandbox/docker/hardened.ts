@@ -1,6 +1,7 @@
 import type Docker from 'dockerode'
 import type { BoxProfile, BoxSpec } from '../contract/index.ts'
 import { nameServer } from '../egress/index.ts'
+import type { BoxParts } from './box.ts'
 import { containerLabels, type ContainerKind } from './labels.ts'
 import { type BoxNames, loopbackAlone } from './names-volume.ts'
 
@@ -50,7 +51,7 @@ export function profileUser(profile: BoxProfile): { readonly uid: number; readon
 /** The container of a box: no capability beyond its profile, no network of its own, no log, gone when it ends. */
 export function boxContainer(
   spec: BoxSpec,
-  { image, programs, runtime }: { readonly image: string; readonly programs: string; readonly runtime: string | null },
+  { image, programs, runtime, seccomp }: Pick<BoxParts, 'image' | 'programs' | 'runtime' | 'seccomp'>,
   { relay, names }: { readonly relay: string | null; readonly names: BoxNames | null },
 ): CreateOptions {
   const memory = (spec.memoryMb ?? 2048) * mebibyte
@@ -69,7 +70,7 @@ export function boxContainer(
     ...(relay === null ? { Hostname: 'box' } : {}),
     ...(relay === null && names !== null ? { NetworkDisabled: true } : {}),
     HostConfig: {
-      ...locked(),
+      ...locked(seccomp),
       ...(runtime === null ? {} : { Runtime: runtime }),
       CapAdd: [...(spec.profile === 'root' ? rootCapabilities : supervisorCapabilities)],
       NetworkMode: relay === null ? 'none' : `container:${relay}`,
@@ -121,8 +122,7 @@ const catchAllCapabilities = ['NET_ADMIN', 'SYS_ADMIN', 'SETGID', 'SETUID'] as c
 /** The container of a relay: one static program, a read-only empty root, the socket's directory (null: it has none, and its stream carries all). */
 export function relayContainer(
   spec: BoxSpec,
-  image: string,
-  programs: string,
+  { emptyImage: image, programs, seccomp }: Pick<BoxParts, 'emptyImage' | 'programs' | 'seccomp'>,
   socketDirectory: string | null,
   port: number,
   /** Whether the box has files of its own for what a network of the daemon brings. */
@@ -141,7 +141,7 @@ export function relayContainer(
     WorkingDir: '/',
     ...(isPlain ? { NetworkDisabled: true } : {}),
     HostConfig: {
-      ...locked(),
+      ...locked(seccomp),
       ...(isPlain ? { Sysctls: loopbackAlone } : {}),
       ...(catchesAll ? wayOut : {}),
       NetworkMode: 'none',
@@ -183,11 +183,11 @@ function attached(kind: ContainerKind, about: BoxSpec['labels']): CreateOptions 
   }
 }
 
-function locked(): Docker.HostConfig {
+function locked(seccomp: BoxParts['seccomp']): Docker.HostConfig {
   return {
     AutoRemove: true,
     CapDrop: ['ALL'],
-    SecurityOpt: ['no-new-privileges'],
+    SecurityOpt: ['no-new-privileges', ...seccomp],
     LogConfig: { Type: 'none', Config: {} },
     RestartPolicy: { Name: 'no' },
     IpcMode: 'private',

@@ -34,6 +34,7 @@ import { DockerSlot } from './model-socket.ts'
 import { NamesVolume } from './names-volume.ts'
 import { seesOurFiles } from './near.ts'
 import { type DaemonOptions, wholePlace } from './place.ts'
+import { seccompOptions } from './seccomp.ts'
 import { removeLeftOf } from './snapshot.ts'
 import { WarmBoxes } from './warm-boxes.ts'
 import { startBox } from './start-box.ts'
@@ -265,10 +266,15 @@ class DockerProvider implements SandboxProvider {
       if (near === null) throw new PaddockError('SANDBOX_UNAVAILABLE', `the image ${image} is gone before it was used`)
       return near
     })
-    const [bundle, emptyImage, near] = await Promise.all([programs, empty, isNear])
+    const [bundle, emptyImage, near, seccomp] = await Promise.all([
+      programs,
+      empty,
+      isNear,
+      seccompOptions(this.#docker),
+    ])
     const names = near ? await NamesVolume.open(this.#docker, { runtime: this.#runtime, provider: this.#id }) : null
-    return { programs: bundle.volume, emptyImage, isNear: near, names }
+    return { programs: bundle.volume, emptyImage, isNear: near, names, seccomp }
   }
 }
 
-type CommonParts = Pick<BoxParts, 'programs' | 'emptyImage' | 'isNear' | 'names'>
+type CommonParts = Pick<BoxParts, 'programs' | 'emptyImage' | 'isNear' | 'names' | 'seccomp'>

@@ -96,8 +96,7 @@ function prepareRelay(
   signal: AbortSignal,
 ) {
   const socket = slotOf(spec)
-  const { emptyImage, programs } = parts
-  const options = relayContainer(spec, emptyImage, programs, parts.isNear ? socket.directory : null, port, isPlain)
+  const options = relayContainer(spec, parts, parts.isNear ? socket.directory : null, port, isPlain)
   return prepareAttached(parts, mine(parts, options), signal)
 }
 
