@@ -68,9 +68,11 @@ const phaseNetwork = { network_mode: networkMode.optional(), allowed_hosts: z.ar
 
 const agent = z.strictObject({ timeout_sec: seconds.optional(), user: user.optional(), ...phaseNetwork })
 
-/** `[[steps]]`; what it leaves out is the task's. */
+/** `[[steps]]`; what it leaves out is the task's. `dependencies` and `inherit_prior_session` are a dialect of published multi-turn sets. */
 const step = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][\w.-]*$/, 'must be a folder name of letters, digits, dots, dashes'),
+  dependencies: z.array(z.string()).optional(),
+  inherit_prior_session: z.boolean().optional(),
   agent: agent.default({}),
   verifier: z
     .strictObject({

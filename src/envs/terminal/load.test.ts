@@ -26,6 +26,15 @@ async function folder(name: string, files: Record<string, string>): Promise<stri
   return join(root, name)
 }
 
+/** A task of three steps, some of which have more keys. */
+function threeSteps(more: Readonly<Record<number, object>>): Record<string, string> {
+  const steps = ['one', 'two', 'three'].map((name, i) => {
+    const keys = Object.entries({ name, ...more[i] }).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
+    return [`[[steps]]\n${keys.join('\n')}\n`, { [`steps/${name}/instruction.md`]: `${name}\n` }] as const
+  })
+  return Object.assign({ 'task.toml': toml + steps.map(([table]) => table).join('') }, ...steps.map(([, file]) => file))
+}
+
 async function refusal(files: Record<string, string | null>): Promise<{ code: string; line: string }> {
   const kept = Object.entries({ ...whole, ...files }).flatMap(([path, text]) => (text === null ? [] : [[path, text]]))
   const path = await folder('bad', Object.fromEntries(kept))
@@ -205,6 +214,18 @@ describe('a table that only describes', () => {
   })
 })
 
+describe('the steps of a published multi-turn set', () => {
+  it.each([
+    ['a chain', { 0: { dependencies: [] }, 1: { dependencies: ['one'] }, 2: { dependencies: ['two'] } }],
+    ['all that came before', { 2: { dependencies: ['two', 'one'] } }],
+    ['a session that goes on', { 1: { inherit_prior_session: true }, 2: { inherit_prior_session: true } }],
+    ['a first step without a session before', { 0: { inherit_prior_session: false } }],
+  ])('load: %s', async (_, more) => {
+    const [task] = await terminal.load(await folder('steps', { ...whole, ...threeSteps(more) }))
+    expect(task?.data).toMatchObject({ steps: [{ name: 'one' }, { name: 'two' }, { name: 'three' }] })
+  })
+})
+
 describe('refusals name file, place and fix', () => {
   it.each<[string, Record<string, string | null>, string, RegExp]>([
     [
@@ -289,6 +310,21 @@ describe('refusals name file, place and fix', () => {
       'TASK_UNSUPPORTED',
       /steps\[0\]\.verifier\.environment_mode/,
     ],
+    ...(
+      [
+        ['a step that depends on one after it', 0, { dependencies: ['two'] }],
+        ['a step that depends on none', 2, { dependencies: [] }],
+        ['a step that depends on the first alone', 2, { dependencies: ['one'] }],
+        ['a step that depends on one that is not there', 1, { dependencies: ['one', 'zero'] }],
+        ['a step that depends on itself', 1, { dependencies: ['one', 'two'] }],
+        ['a step with a session of its own', 1, { inherit_prior_session: false }],
+      ] as const
+    ).map(([name, index, keys]): [string, Record<string, string | null>, string, RegExp] => [
+      name,
+      threeSteps({ [index]: keys }),
+      'TASK_UNSUPPORTED',
+      new RegExp(`steps\\[${index}\\]\\.${Object.keys(keys)[0]}`),
+    ]),
     ['compose', { 'environment/docker-compose.yaml': 'services: {}' }, 'TASK_UNSUPPORTED', /docker-compose\.yaml/],
     ['windows', { 'task.toml': `${toml}os = "windows"\n` }, 'TASK_UNSUPPORTED', /environment\.os/],
     ['a GPU', { 'task.toml': `${toml}gpus = 1\n` }, 'TASK_UNSUPPORTED', /environment\.gpus/],

@@ -45,6 +45,7 @@ export function requireSupported(toml: TaskToml, file: string, publicNetwork: Pu
 function requireStep(toml: TaskToml, step: StepToml, at: string, file: string): void {
   const fix = 'Say it for the whole task, or make one task of each step.'
   const { verifier } = step
+  requireNext(toml, step, at, file)
   if (verifier.environment !== undefined) {
     throw unsupported(file, `${at}.verifier.environment`, 'steps share the environment of their verifier', fix)
   }
@@ -60,6 +61,23 @@ function requireStep(toml: TaskToml, step: StepToml, at: string, file: string): 
   for (const [i, hook] of verifier.collect.entries()) requireMain(hook.service, `${at}.verifier.collect[${i}]`, file)
   for (const [i, artifact] of step.artifacts.entries()) {
     if (typeof artifact !== 'string') requireMain(artifact.service, `${at}.artifacts[${i}].service`, file)
+  }
+}
+
+/** Steps are worked on one after the other in one session: what says so is accepted, any other order is refused. */
+function requireNext(toml: TaskToml, step: StepToml, at: string, file: string): void {
+  const index = toml.steps.indexOf(step)
+  const earlier = toml.steps.slice(0, index).map(({ name }) => name)
+  const { dependencies: names } = step
+  const [last] = earlier.slice(-1)
+  const isNext = (last === undefined || names?.includes(last)) && names?.every((name) => earlier.includes(name))
+  if (names !== undefined && isNext !== true) {
+    const fix = `Write dependencies = ${JSON.stringify(earlier.slice(-1))}, or leave it out.`
+    throw unsupported(file, `${at}.dependencies`, 'each step follows the one before it', fix)
+  }
+  if (step.inherit_prior_session === false && index > 0) {
+    const fix = 'Leave it out, or make one task of each step.'
+    throw unsupported(file, `${at}.inherit_prior_session`, 'steps share one session', fix)
   }
 }
 
