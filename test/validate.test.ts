@@ -17,8 +17,10 @@ it('paddock validate proves all terminal tasks: oracle 1, null agent 0, cheats 0
   ).catch((error: Error & { readonly stdout?: string; readonly stderr?: string }) => {
     throw new Error(`${error.message}\n${error.stderr ?? ''}\n${error.stdout ?? ''}`)
   })
-  const { tasks }: { tasks: { task: string; status: string; proofs: { name: string; status: string }[] }[] } =
-    JSON.parse(stdout)
+  const lines = stdout.trim().split('\n').slice(0, -1)
+  const tasks = lines
+    .map((line): { task: string; status: string; proofs: { name: string; status: string }[] } => JSON.parse(line))
+    .toSorted((a, b) => (a.task < b.task ? -1 : 1))
   const folders = (await readdir(`${root}/examples/tasks/terminal`, { withFileTypes: true }))
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)

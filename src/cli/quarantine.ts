@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { PaddockError } from '../core/index.ts'
-import type { ValidationRow } from '../envs/index.ts'
+import type { ValidatedTask } from './validation-results.ts'
 
 const quarantineSchema = z.object({
   tasks: z.array(z.object({ name: z.string(), digest: z.string(), problems: z.array(z.string()) })),
@@ -11,10 +11,10 @@ const quarantineSchema = z.object({
  * Writes the refuted and flaky tasks of a validation with what refuted them. By digest: a task that was corrected is another one, and
  * is out. Rows that our own machinery spoilt say nothing of their tasks and stay out of it.
  */
-export async function writeQuarantine(file: string, rows: readonly ValidationRow[]): Promise<number> {
+export async function writeQuarantine(file: string, rows: readonly ValidatedTask[]): Promise<number> {
   const wrong = rows.filter(({ status }) => status === 'refuted' || status === 'flaky')
-  const tasks = wrong.flatMap(({ task, problems }) =>
-    task === null ? [] : [{ name: task.name, digest: task.digest, problems }],
+  const tasks = wrong.flatMap(({ task, digest, problems }) =>
+    digest === null ? [] : [{ name: task, digest, problems }],
   )
   await writeFile(file, `${JSON.stringify({ tasks }, null, 2)}\n`)
   return tasks.length

@@ -39,7 +39,11 @@ test('is found from the project, proves its own tasks, and is missed by name els
   await writeFile(config, "export default { environments: ['paddock-receipts'] }\n")
   const proven = await paddock(['validate', tasks, '--env', 'receipts', '--config', config, '--json'])
   expect(proven.code).toBe(0)
-  const { tasks: rows }: { tasks: { status: string }[] } = JSON.parse(proven.out)
+  const rows = proven.out
+    .trim()
+    .split('\n')
+    .slice(0, -1)
+    .map((line): { status: string } => JSON.parse(line))
   expect(rows.length).toBeGreaterThan(0)
   expect(new Set(rows.map(({ status }) => status))).toEqual(new Set(['proven']))
   await writeFile(config, "export default { environments: ['paddock-nowhere'] }\n")

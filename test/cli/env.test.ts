@@ -27,10 +27,48 @@ describe('paddock env new', () => {
     expect(await readFile(plugin(), 'utf8')).not.toMatch(/'receipts'/)
     const proven = await paddock(['validate', tasks(), '--env', plugin(), '--json'])
     expect(proven.code).toBe(0)
-    expect(JSON.parse(proven.out).tasks).toMatchObject([
-      { task: 'bakery', status: 'proven' },
-      { task: 'refund', status: 'proven' },
-    ])
+    const lines = proven.out
+      .trim()
+      .split('\n')
+      .map((line): { task: string; status: string } => JSON.parse(line))
+    expect(new Map(lines.slice(0, -1).map(({ task, status }) => [task, status]))).toEqual(
+      new Map([
+        ['bakery', 'proven'],
+        ['refund', 'proven'],
+      ]),
+    )
+  })
+
+  it.runIf(hasDocker)('keeps what it has proven when it is stopped, and goes on from there', async () => {
+    const results = join(directory, 'results.jsonl')
+    const asked = ['validate', tasks(), '--env', plugin(), '--parallel', '1', '--results', results, '--json']
+    const stop = new AbortController()
+    const lines: string[] = []
+    const out = (text: string): void => {
+      lines.push(text)
+      stop.abort(new Error('SIGINT received'))
+    }
+    const io: Io = {
+      out,
+      err: () => {},
+      status: () => {},
+      env: {},
+      cwd: directory,
+      colour: false,
+      columns: null,
+      signal: stop.signal,
+    }
+    expect(await runCli(asked, io)).toBe(130)
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ status: 'proven' }, { totals: { proven: 1 } }])
+    expect(await readFile(results, 'utf8')).toBe(`${lines[0]}\n`)
+    // Cut by a kill: it was never whole.
+    await writeFile(results, `${lines[0]}\n{"task": "hal`)
+    const whole = await paddock(asked)
+    expect(whole.code, whole.err).toBe(0)
+    expect(whole.out.split('\n')[0]).toBe(lines[0])
+    expect(JSON.parse(whole.out.trim().split('\n').at(-1) ?? '')).toMatchObject({ totals: { proven: 2 } })
+    const other = await paddock(['validate', tasks(), '--env', plugin(), '--results', plugin()])
+    expect(other).toMatchObject({ code: 2, err: expect.stringContaining('is not a file of validation results') })
   })
 
   it.runIf(hasDocker)(
@@ -39,7 +77,7 @@ describe('paddock env new', () => {
       const data = join(directory, 'data')
       const args = [tasks(), '--env', plugin(), '--task', 'bakery', '--n', '2', '--data', data, '--json']
       const ran = await paddock(['run', ...args])
-      expect(ran.code).toBe(0)
+      expect(ran.code, ran.err).toBe(0)
       const { runId, rollouts } = JSON.parse(ran.out).summary
       expect(rollouts).toMatchObject([{ verdict: { status: 'scored' } }, { verdict: { status: 'scored' } }])
       const source = await readFile(plugin(), 'utf8')

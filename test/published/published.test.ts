@@ -18,9 +18,13 @@ async function validated(...options: readonly string[]) {
       code: error.code,
     }),
   )
-  const told: { tasks: { task: string; status: string; problems: string[] }[]; totals: object } = JSON.parse(stdout)
-  const rows = told.tasks.map(({ task, status, problems }) => [task, [status, ...problems].slice(0, 2).join(' ')])
-  return { code, totals: told.totals, rows: Object.fromEntries(rows) }
+  const lines = stdout.trim().split('\n')
+  const tasks: { task: string; status: string; problems: string[] }[] = lines
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
+  const { totals }: { totals: object } = JSON.parse(lines.at(-1) ?? '')
+  const rows = tasks.map(({ task, status, problems }) => [task, [status, ...problems].slice(0, 2).join(' ')])
+  return { code, totals, rows: Object.fromEntries(rows) }
 }
 
 beforeAll(async () => {

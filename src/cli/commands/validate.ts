@@ -9,7 +9,14 @@ import { type PublicNetwork, publicNetworkOf, publicNetworkOption } from '../pub
 import { writeQuarantine } from '../quarantine.ts'
 import { sandboxOf } from '../sandbox.ts'
 import { taskPlace } from '../task-place.ts'
-import type { ValidationRow, ValidationStatus } from '../../envs/index.ts'
+import {
+  appendResult,
+  readResults,
+  type ValidatedTask,
+  validatedTask,
+  validationStatuses,
+} from '../validation-results.ts'
+import type { ValidationStatus } from '../../envs/index.ts'
 import type { Paint } from '../present/colour.ts'
 import { resolve } from 'node:path'
 
@@ -19,6 +26,7 @@ interface ValidateOptions {
   readonly env: string
   readonly published: boolean
   readonly repeat?: number
+  readonly results?: string
   readonly task?: readonly string[]
   readonly parallel: number
   readonly quarantine?: string
@@ -33,6 +41,10 @@ export function addValidate(program: Command, cli: Cli): void {
     .option('--env <name>', 'environment of the tasks: a name, or the path of a plugin', 'terminal')
     .option('--published', 'ask of tasks what published ones come with: oracle 1, null agent less; no cheats', false)
     .option('--repeat <n>', 'run each script n times (default: the oracle twice, others once)', wholeNumber(1))
+    .option(
+      '--results <file>',
+      'append each task to this file of JSON lines as it is done; a task whose digest the file has is not run again',
+    )
     .option('--task <name>', 'only this task; may be repeated', repeated)
     .option('--parallel <n>', 'scripts at once', wholeNumber(1), 2)
     .option('--trust-tasks', 'let programs that the tasks bring for this machine run, as you (cua-bench, sidecars)')
@@ -55,38 +67,63 @@ export function addValidate(program: Command, cli: Cli): void {
         ).get(options.env)
         const { signal } = io
         const loaded = await loadEach(environment, taskPlace(io.cwd, path), { signal, only: options.task ?? [] })
+        const file = options.results === undefined ? null : resolve(io.cwd, options.results)
+        const asked = { verifier: environment.verifierVersion, published: options.published }
+        const known = file === null ? new Map<string, ValidatedTask>() : await readResults(file, asked)
+        const lines: ValidatedTask[] = []
+        const told = (line: ValidatedTask): void => {
+          lines.push(line)
+          if (context.json) io.out(JSON.stringify(line))
+        }
+        const tasks = loaded.tasks.filter(({ name, digest }) => {
+          const line = known.get(digest)
+          if (line !== undefined) told({ ...line, task: name })
+          return line === undefined
+        })
         const sandbox = await sandboxOf(context.loaded.config)
+        const count = loaded.tasks.length + loaded.refused.length
         try {
-          context.notice(`Validating ${plural(loaded.tasks.length + loaded.refused.length, 'task')} of ${path} …`)
-          const rows = await validateTasks({
+          context.notice(`Validating ${plural(count - lines.length, 'task')} of ${path} …`)
+          if (lines.length > 0) context.notice(`${plural(lines.length, 'task')} taken from ${options.results}`)
+          await validateTasks({
             environment,
-            ...loaded,
+            tasks,
+            refused: loaded.refused,
             sandbox,
             signal,
             published: options.published,
             ...(options.repeat === undefined ? {} : { repeat: options.repeat }),
             parallel: options.parallel,
             onProgress: (line) => context.notice(paint('dim', printable(line))),
-            onResult: (row) =>
-              context.notice(`${statusWord(row, paint)}  ${printable(row.name)}  ${duration(row.durationMs)}`),
+            onResult: (row) => {
+              const line = validatedTask(row, asked)
+              if (file !== null) appendResult(file, line)
+              told(line)
+              context.notice(`${statusWord(line, paint)}  ${printable(line.task)}  ${duration(line.durationMs)}`)
+            },
+          }).catch((error: unknown) => {
+            if (!signal.aborted) throw error
           })
-          if (options.quarantine !== undefined) {
-            const count = await writeQuarantine(resolve(io.cwd, options.quarantine), rows)
-            context.notice(`${plural(count, 'task')} in quarantine: ${options.quarantine}`)
-          }
-          context.result({ totals: Object.fromEntries(totalsOf(rows)), tasks: rows.map(rowJson) }, () =>
-            rowsText(rows, options.published, paint, io.columns),
-          )
-          return exitCodeOfRows(rows)
         } finally {
           await sandbox.close()
         }
+        const sorted = lines.toSorted((a, b) => (a.task < b.task ? -1 : a.task > b.task ? 1 : 0))
+        if (options.quarantine !== undefined) {
+          const wrong = await writeQuarantine(resolve(io.cwd, options.quarantine), sorted)
+          context.notice(`${plural(wrong, 'task')} in quarantine: ${options.quarantine}`)
+        }
+        const totals = Object.fromEntries(totalsOf(sorted))
+        if (context.json) io.out(JSON.stringify({ totals }))
+        else io.out(tasksText(sorted, options.published, paint, io.columns))
+        if (!signal.aborted) return exitCodeOf(sorted)
+        context.notice(`${plural(count - sorted.length, 'task')} not validated.`)
+        throw signal.reason
       }),
     )
 }
 
 /** Tasks without a solution are no failure beside others that are proven; alone they prove nothing. */
-function exitCodeOfRows(rows: readonly ValidationRow[]): ExitCode {
+function exitCodeOf(rows: readonly ValidatedTask[]): ExitCode {
   const has = (...statuses: readonly ValidationStatus[]): boolean =>
     rows.some(({ status }) => statuses.includes(status))
   if (has('refuted', 'flaky', 'unbuilt', 'refused')) return exitCode.problems
@@ -94,10 +131,8 @@ function exitCodeOfRows(rows: readonly ValidationRow[]): ExitCode {
   return has('proven') ? exitCode.ok : exitCode.problems
 }
 
-const statuses = ['proven', 'refuted', 'flaky', 'infra', 'unproven', 'unbuilt', 'refused'] as const
-
-function totalsOf(rows: readonly ValidationRow[]): ReadonlyMap<ValidationStatus, number> {
-  return new Map(statuses.map((one) => [one, rows.filter(({ status }) => status === one).length]))
+function totalsOf(rows: readonly ValidatedTask[]): ReadonlyMap<ValidationStatus, number> {
+  return new Map(validationStatuses.map((one) => [one, rows.filter(({ status }) => status === one).length]))
 }
 
 const columnsOf = {
@@ -109,11 +144,11 @@ const columnsOf = {
 } as const
 type Role = keyof typeof columnsOf
 
-function rowsText(rows: readonly ValidationRow[], published: boolean, paint: Paint, columns: number | null): string {
+function tasksText(rows: readonly ValidatedTask[], published: boolean, paint: Paint, columns: number | null): string {
   const roles: readonly Role[] = published
     ? ['oracle', 'null_agent']
     : ['oracle', 'solution', 'null_agent', 'cheat', 'distractor']
-  const problems = rows.flatMap((row) => row.problems.map((problem) => printable(`${row.name}: ${problem}`)))
+  const problems = rows.flatMap((row) => row.problems.map((problem) => printable(`${row.task}: ${problem}`)))
   const totals = [...totalsOf(rows)].filter(([status, count]) => status === 'proven' || count > 0)
   const ends = totals.map(([status, count], i) =>
     i === 0 ? `${count} of ${plural(rows.length, 'task')} ${status}` : `${count} ${status}`,
@@ -123,7 +158,7 @@ function rowsText(rows: readonly ValidationRow[], published: boolean, paint: Pai
     table(
       [...titles, { title: 'time', align: 'right' }],
       rows.map((row) => [
-        printable(row.name),
+        printable(row.task),
         ...roles.map((role) => rewards(row, role)),
         statusWord(row, paint),
         duration(row.durationMs),
@@ -135,36 +170,14 @@ function rowsText(rows: readonly ValidationRow[], published: boolean, paint: Pai
   ].join('\n')
 }
 
-function rewards(row: ValidationRow, role: Role): string {
+function rewards(row: ValidatedTask, role: Role): string {
   return row.proofs
     .filter((proof) => proof.role === role)
-    .map((proof) => `${proof.verdict.reward ?? proof.verdict.status}${proof.holds ? '' : '!'}`)
+    .map((proof) => `${proof.reward ?? proof.status}${proof.holds ? '' : '!'}`)
     .join(' ')
 }
 
-function statusWord(row: ValidationRow, paint: Paint): string {
+function statusWord(row: ValidatedTask, paint: Paint): string {
   const { status } = row
   return paint(status === 'proven' ? 'good' : status === 'infra' || status === 'unproven' ? 'warn' : 'bad', status)
-}
-
-function rowJson(row: ValidationRow) {
-  return {
-    task: row.name,
-    digest: row.task?.digest ?? null,
-    status: row.status,
-    problems: row.problems,
-    durationMs: Math.round(row.durationMs),
-    proofs: row.proofs.map((proof) => ({
-      name: proof.name,
-      role: proof.role,
-      round: proof.round,
-      holds: proof.holds,
-      why: proof.why,
-      status: proof.verdict.status,
-      reward: proof.verdict.reward,
-      components: proof.verdict.components,
-      evidence: proof.verdict.evidence,
-      durationMs: Math.round(proof.durationMs),
-    })),
-  }
 }

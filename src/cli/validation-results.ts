@@ -1,0 +1,103 @@
+import { appendFileSync } from 'node:fs'
+import { readFile, truncate } from 'node:fs/promises'
+import { z } from 'zod'
+import { PaddockError } from '../core/index.ts'
+import type { ValidationRow } from '../envs/index.ts'
+
+export const validationStatuses = ['proven', 'refuted', 'flaky', 'infra', 'unproven', 'unbuilt', 'refused'] as const
+
+/** Statuses that may differ the next time. */
+const lost: ReadonlySet<string> = new Set(['infra', 'unbuilt'])
+
+const proof = z.object({
+  name: z.string(),
+  role: z.enum(['oracle', 'solution', 'null_agent', 'cheat', 'distractor']),
+  round: z.number(),
+  holds: z.boolean(),
+  why: z.string(),
+  status: z.string(),
+  reward: z.number().nullable(),
+  components: z.record(z.string(), z.number()),
+  evidence: z.string(),
+  durationMs: z.number(),
+})
+
+/** What makes two validations of a task the same question. */
+const question = z.object({
+  /** Version of the environment's verifier. */
+  verifier: z.string(),
+  published: z.boolean(),
+})
+type Question = z.infer<typeof question>
+
+const validated = z.object({
+  ...question.shape,
+  task: z.string(),
+  /** Null: it does not load. */
+  digest: z.string().nullable(),
+  status: z.enum(validationStatuses),
+  problems: z.array(z.string()),
+  durationMs: z.number(),
+  proofs: z.array(proof),
+})
+
+/** One task of `paddock validate --json`, and one line of its `--results`. */
+export type ValidatedTask = z.infer<typeof validated>
+
+/** A row as it is printed and kept. */
+export function validatedTask(row: ValidationRow, asked: Question): ValidatedTask {
+  return {
+    ...asked,
+    task: row.name,
+    digest: row.task?.digest ?? null,
+    status: row.status,
+    problems: [...row.problems],
+    durationMs: Math.round(row.durationMs),
+    proofs: row.proofs.map(({ verdict, name, role, round, holds, why, durationMs }) => ({
+      name,
+      role,
+      round,
+      holds,
+      why,
+      status: verdict.status,
+      reward: verdict.reward,
+      components: { ...verdict.components },
+      evidence: verdict.evidence,
+      durationMs: Math.round(durationMs),
+    })),
+  }
+}
+
+/** Adds a task to a file of results at once, so that a process that is killed loses none. */
+export function appendResult(file: string, task: ValidatedTask): void {
+  appendFileSync(file, `${JSON.stringify(task)}\n`)
+}
+
+/**
+ * Tasks of a file of results that were asked the same, by digest; none where it does not exist. Tasks that our own machinery failed, or that
+ * have no digest, are left out. A last line that was cut is removed from the file. Throws `USAGE` for a file of something else.
+ */
+export async function readResults(file: string, asked: Question): Promise<ReadonlyMap<string, ValidatedTask>> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return ''
+    throw error
+  })
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1)
+  const tasks = (whole === '' ? text : whole).split('\n').flatMap((line) => (line === '' ? [] : [parsed(line, file)]))
+  if (whole !== '' && whole !== text) await truncate(file, Buffer.byteLength(whole))
+  const isSame = ({ verifier, published }: ValidatedTask): boolean =>
+    verifier === asked.verifier && published === asked.published
+  const kept = tasks.filter((task) => isSame(task) && !lost.has(task.status))
+  return new Map(kept.flatMap((task) => (task.digest === null ? [] : [[task.digest, task]])))
+}
+
+function parsed(line: string, file: string): ValidatedTask {
+  try {
+    return validated.parse(JSON.parse(line))
+  } catch (cause) {
+    throw new PaddockError('USAGE', `${file} is not a file of validation results`, {
+      cause,
+      fix: 'Name a file that `paddock validate --results` wrote, or one that does not exist yet.',
+    })
+  }
+}
