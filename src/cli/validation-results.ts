@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs'
-import { readFile, truncate } from 'node:fs/promises'
+import { readFile, truncate, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { PaddockError } from '../core/index.ts'
 import type { ValidationRow } from '../envs/index.ts'
@@ -28,7 +28,7 @@ const question = z.object({
   verifier: z.string(),
   published: z.boolean(),
 })
-type Question = z.infer<typeof question>
+type ValidationQuestion = z.infer<typeof question>
 
 const validated = z.object({
   ...question.shape,
@@ -45,7 +45,7 @@ const validated = z.object({
 export type ValidatedTask = z.infer<typeof validated>
 
 /** A row as it is printed and kept. */
-export function validatedTask(row: ValidationRow, asked: Question): ValidatedTask {
+export function validatedTask(row: ValidationRow, asked: ValidationQuestion): ValidatedTask {
   return {
     ...asked,
     task: row.name,
@@ -74,10 +74,13 @@ export function appendResult(file: string, task: ValidatedTask): void {
 }
 
 /**
- * Tasks of a file of results that were asked the same, by digest; none where it does not exist. Tasks that our own machinery failed, or that
+ * Tasks of a file of results that were asked the same, by digest; none if it does not exist. Tasks that our own machinery failed, or that
  * have no digest, are left out. A last line that was cut is removed from the file. Throws `USAGE` for a file of something else.
  */
-export async function readResults(file: string, asked: Question): Promise<ReadonlyMap<string, ValidatedTask>> {
+export async function readResults(
+  file: string,
+  asked: ValidationQuestion,
+): Promise<ReadonlyMap<string, ValidatedTask>> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
     throw error
@@ -98,6 +101,35 @@ function parsed(line: string, file: string): ValidatedTask {
     throw new PaddockError('USAGE', `${file} is not a file of validation results`, {
       cause,
       fix: 'Name a file that `paddock validate --results` wrote, or one that does not exist yet.',
+    })
+  }
+}
+
+const quarantineSchema = z.object({
+  tasks: z.array(z.object({ name: z.string(), digest: z.string(), problems: z.array(z.string()) })),
+})
+
+/**
+ * Writes the refuted and flaky tasks of a validation with what refuted them. By digest: a task that was corrected is another one, and
+ * is out. Rows that our own machinery spoilt say nothing of their tasks and stay out of it.
+ */
+export async function writeQuarantine(file: string, rows: readonly ValidatedTask[]): Promise<number> {
+  const wrong = rows.filter(({ status }) => status === 'refuted' || status === 'flaky')
+  const tasks = wrong.flatMap(({ task, digest, problems }) =>
+    digest === null ? [] : [{ name: task, digest, problems }],
+  )
+  await writeFile(file, `${JSON.stringify({ tasks }, null, 2)}\n`)
+  return tasks.length
+}
+
+/** Digests of the tasks in quarantine. Throws `USAGE` for a file that is none. */
+export async function readQuarantine(file: string): Promise<readonly string[]> {
+  try {
+    return quarantineSchema.parse(JSON.parse(await readFile(file, 'utf8'))).tasks.map(({ digest }) => digest)
+  } catch (cause) {
+    throw new PaddockError('USAGE', `${file} is not a quarantine file`, {
+      cause,
+      fix: 'Write it with `paddock validate <tasks> --quarantine <file>`.',
     })
   }
 }

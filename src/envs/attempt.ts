@@ -137,10 +137,11 @@ function inTurns(
   return acts
 }
 
-function verified(o: AttemptOptions, task: Task, artifacts: Artifacts): Promise<VerdictDraft> {
+async function verified(o: AttemptOptions, task: Task, artifacts: Artifacts): Promise<VerdictDraft> {
+  await using _filesystem = artifacts.filesystem ?? null
   const { environment, sandbox, signal } = o
   const openBox = verifierBoxes(sandbox, { labels: {}, signal })
-  return environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
+  return await environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
 }
 
 /** What only the set-up may reach is out of reach from now on. */

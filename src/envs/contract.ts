@@ -197,8 +197,8 @@ export interface VerifyContext {
 export interface Artifacts {
   readonly items: readonly ArtifactItem[]
   /**
-   * All files of the agent's box, where the task is verified on them (`shared`). Whoever verifies ends it. A second time
-   * the same is made of what stands among the items, where that was not too much to keep.
+   * All files of the agent's box, where the task is verified on them (`shared`). Whoever collected ends it, after the last try at a verdict.
+   * Later the same is made of what stands among the items, where that was not too much to keep.
    */
   readonly filesystem?: Snapshot
 }

@@ -92,6 +92,7 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
       artifacts,
       shared: unverified?.artifacts.filesystem !== undefined,
       answered: unverified?.answered ?? (stats?.answered ?? 0) > 0,
+      known: { unverified: unverified !== null, drafts: steps?.drafts ?? [] },
     }
     await catalogue.putWork(log.rolloutId, work)
     done = { work, unverified, steps }

@@ -1,5 +1,5 @@
 import { type Clock, type IdMaker, newId, systemClock, type Task, type Verdict } from '../core/index.ts'
-import type { Environment } from '../envs/index.ts'
+import { type Environment, wholeVerdict } from '../envs/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
 import type { Store } from '../trajectory/index.ts'
 import { stage, type StageContext } from './attempt-context.ts'
@@ -67,14 +67,19 @@ async function draftOf(o: VerifyLeftOptions, context: StageContext, rollout: Unv
   const { environment, sandbox, elsewhere = null } = o
   const cut = await cutVerdict(o.store.catalogue, { groupId, slot, end: work.end })
   if (cut !== null) return cut
+  const { unverified, drafts } = work.known ?? { unverified: true, drafts: [] }
+  if (!unverified) {
+    const steps = environment?.steps(task) ?? null
+    return steps === null ? null : wholeVerdict(steps, drafts)
+  }
   if (environment === null || (sandbox === null && elsewhere === null)) return null
   if (!work.answered) return neverAnswered(environment, task)
   const { log } = context
   const { artifacts, shared } = work
-  const cutShort = work.end !== 'completed'
+  const stored = { artifacts, shared, cut: work.end !== 'completed', drafts }
   if (elsewhere !== null) {
     const toolCalls = await toolCallsOf(context)
-    const left = { rollout, task, environment, work: { artifacts, shared, cut: cutShort }, toolCalls }
+    const left = { rollout, task, environment, work: stored, toolCalls }
     // Its budget begins where it is verified.
     return stage(context, 'verify', null, (signal) => elsewhere(left, signal))
   }
@@ -93,7 +98,7 @@ async function draftOf(o: VerifyLeftOptions, context: StageContext, rollout: Unv
       judge: o.judge,
       judged,
     }
-    return verifyStored(verifier, task, { artifacts, shared, cut: cutShort })
+    return verifyStored(verifier, task, stored)
   })
 }
 

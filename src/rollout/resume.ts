@@ -2,6 +2,7 @@ import type { RolloutView } from '../trajectory/index.ts'
 import { verdictInForce } from '../trajectory/index.ts'
 import type { RolloutSummary } from './contract.ts'
 import { verifyLeft } from './left.ts'
+import { placeOf } from './verify.ts'
 import { isUnverified } from './work.ts'
 import type { Member, RunParts } from './run-parts.ts'
 
@@ -31,12 +32,12 @@ export async function takeUpMember(run: RunParts, member: Member, before: readon
 }
 
 /** The attempt with its verdict, if it was waiting for one and could be verified. */
-async function settled(run: RunParts, { task, order }: Member, rollout: RolloutView): Promise<RolloutView> {
+async function settled(run: RunParts, member: Member, rollout: RolloutView): Promise<RolloutView> {
   if (!isUnverified(rollout)) return rollout
   try {
     // Places are of this machine.
-    using _place = run.elsewhere === null ? await run.gates.verify.enter(run.signal, order) : null
-    await verifyLeft(run, rollout, task)
+    using _place = run.elsewhere === null ? await run.gates.verify.enter(run.signal, placeOf(member)) : null
+    await verifyLeft(run, rollout, member.task)
   } catch (error) {
     if (!run.signal.aborted) throw error
   }
@@ -44,7 +45,7 @@ async function settled(run: RunParts, { task, order }: Member, rollout: RolloutV
 }
 
 /** An attempt that is in the catalogue, as a run tells it. */
-export function summaryOf(rollout: RolloutView, { task }: Member, retried: boolean): RolloutSummary {
+export function summaryOf(rollout: RolloutView, { task }: Pick<Member, 'task'>, retried: boolean): RolloutSummary {
   const { work, startedAt } = rollout
   const until = rollout.endedAt ?? work?.at ?? null
   return {

@@ -35,7 +35,7 @@ export async function openRunAtNode(options: RunOptions, record: NodeJob['order'
       await store.catalogue.putTask(task)
       await putGroupOnce(store.catalogue, group)
       const run = { ...begun.run, ...ownOf(options, begun.run, spec), signal }
-      const member = { task, group, slot, spec, order: place }
+      const member = { task, group, slot, spec, deadlineMs: spec.deadlineMs, order: place }
       const { summary, fault } = await runRollout(run, member, attempt)
       return { rolloutId: summary.rolloutId, fault: isPaddockError(fault) ? fault.code : null }
     },

@@ -11,6 +11,7 @@ import type { FindRoleEngine } from './role-engine.ts'
 import type { PolicyPause } from './policy-pause.ts'
 import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
 import type { VerifyElsewhere } from './verification/contract.ts'
+import type { VerifyPlaces } from './verification/verify-places.ts'
 
 /** What all rollouts of a run share. */
 export interface RunParts {
@@ -66,7 +67,7 @@ export interface Gates {
   readonly live: Gate
   readonly boot: Gate
   readonly agent: Gate
-  readonly verify: Gate
+  readonly verify: VerifyPlaces
 }
 
 /** A place in a group. */
@@ -76,6 +77,8 @@ export interface Member {
   readonly slot: number
   /** Of its round, where that is recorded in another store. */
   readonly spec?: GroupSpec
+  /** The group settles after this time; null: it has no deadline. */
+  readonly deadlineMs: number | null
   /** Its place among the members of the run: whoever is earlier goes first wherever places are few. */
   readonly order: number
 }

@@ -18,6 +18,7 @@ import type { Harness } from './harnesses/contract.ts'
 import { postScripts } from './scripts.ts'
 import type { RunParts } from './run-parts.ts'
 import { requireUser } from './user/index.ts'
+import { VerifyPlaces } from './verification/verify-places.ts'
 
 /**
  * Runs `n` rollouts of a harness at each task. Every attempt is recorded from its first moment; an attempt that ended as
@@ -200,7 +201,7 @@ function partsOf(
       live: new Gate(limits.agent + limits.boot),
       boot: new Gate(limits.boot),
       agent: new Gate(limits.agent),
-      verify: new Gate(limits.verify),
+      verify: new VerifyPlaces(limits.verify),
     },
     trainingStep: options.trainingStep ?? null,
     snapshotEvery: options.snapshotEvery ?? null,

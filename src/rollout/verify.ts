@@ -1,13 +1,15 @@
-import { sha256, type Task, type Verdict } from '../core/index.ts'
-import { type Environment, verifierBoxes, wholeVerdict } from '../envs/index.ts'
+import { isPaddockError, sha256, type Task, type Verdict } from '../core/index.ts'
+import { type Environment, wholeVerdict } from '../envs/index.ts'
 import { scored, type ToolCallFact, unscored, type VerdictDraft } from '../reward/index.ts'
 import type { AttemptContext } from './attempt-context.ts'
 import type { Done, Unverified } from './work.ts'
 import { boxLabels, stage, type StageContext, tellEgress } from './attempt-context.ts'
 import { stageMs } from './budgets.ts'
 import { faultLine } from './judge-end.ts'
-import { withJudge } from './with-judge.ts'
-import type { RunParts } from './run-parts.ts'
+import type { Member, RunParts } from './run-parts.ts'
+import type { Verified } from './verification/contract.ts'
+import { triedAgain, verifyItem } from './verification/item.ts'
+import type { VerifyPlaceRequest } from './verification/verify-places.ts'
 
 /** Added to a task's own budget for verification, which covers the tests alone and not the boxes around them. */
 export const boxMarginMs = 120_000
@@ -25,7 +27,7 @@ export async function verifyStage(
   const { run, member } = context
   const drafts = [...(steps?.drafts ?? [])]
   if (unverified !== null) {
-    const place = await run.gates.verify.enter(run.signal, member.order)
+    const place = await run.gates.verify.enter(run.signal, placeOf(member))
     onPlace()
     try {
       drafts.push(await verifyDraft(context, unverified))
@@ -37,6 +39,15 @@ export async function verifyStage(
   return drafts[0] ?? null
 }
 
+/** How a member asks for a place to be verified in. */
+export function placeOf({
+  order,
+  group,
+  deadlineMs,
+}: Pick<Member, 'order' | 'group' | 'deadlineMs'>): VerifyPlaceRequest {
+  return { order, groupId: group.id, deadlineMs }
+}
+
 /** A verdict on what was collected, before it is one of a rollout. */
 export async function verifyDraft(context: StageContext, unverified: Unverified): Promise<VerdictDraft> {
   const { run, log } = context
@@ -44,23 +55,20 @@ export async function verifyDraft(context: StageContext, unverified: Unverified)
   const { task, artifacts } = unverified
   if (environment === null || sandbox === null) throw new Error('a box was there when the work was collected')
   if (!unverified.answered) return neverAnswered(environment, task)
-  return verifyWith(context, task, environment, (signal, toolCalls) =>
-    withJudge(run.judge, { rolloutId: log.rolloutId, purpose: 'verify' }, (judge) =>
-      environment.verify({
-        task,
-        artifacts,
-        toolCalls,
-        openBox: verifierBoxes(sandbox, { labels: boxLabels(run, log), signal, onEgress: tellEgress(log) }),
-        ...judge,
-        signal,
-        emit: log.emit,
-      }),
-    ),
+  await using _filesystem = artifacts.filesystem ?? null
+  const { judge } = run
+  const judged = { rolloutId: log.rolloutId, purpose: 'verify' }
+  const parts = { environment, sandbox, labels: boxLabels(run, log), onEgress: tellEgress(log), emit: log.emit }
+  return await verifyWith(context, task, environment, (signal, toolCalls) =>
+    verifyItem({ ...parts, judge, judged, signal, toolCalls }, { task, artifacts }),
   )
 }
 
-/** Runs a verifier as the verify stage of a rollout: on its budget, its faults as drafts without a number. */
-export async function verifyWith<T>(
+/**
+ * Runs a verifier as the verify stage of a rollout: on its budget, its faults as drafts without a number. A fault is tried again, as boot is; a
+ * budget that is used up is not.
+ */
+export async function verifyWith<T extends Verified>(
   context: StageContext,
   task: Task,
   environment: Environment,
@@ -70,12 +78,17 @@ export async function verifyWith<T>(
   const toolCalls = await toolCallsOf(context)
   const taskBudgetMs = environment.box(task).verifyTimeoutMs
   const budgetMs = stageMs('verifyMs', taskBudgetMs === null ? null : taskBudgetMs + boxMarginMs, run.budgets)
-  try {
-    return await stage(context, 'verify', budgetMs, (signal) => verify(signal, toolCalls))
-  } catch (error) {
-    if (run.signal.aborted) throw run.signal.reason
-    return faulted(faultLine(error), environment, task)
+  let isOver = false
+  const once = async (): Promise<T | VerdictDraft> => {
+    try {
+      return await stage(context, 'verify', budgetMs, (signal) => verify(signal, toolCalls))
+    } catch (error) {
+      if (run.signal.aborted) throw run.signal.reason
+      isOver = !isPaddockError(error) || error.code === 'STAGE_TIMEOUT'
+      return faulted(faultLine(error), environment, task)
+    }
   }
+  return triedAgain(once, () => isOver)
 }
 
 /** Of a verification that a fault of ours ended. */

@@ -39,7 +39,7 @@ describe('paddock env new', () => {
     )
   })
 
-  it.runIf(hasDocker)('keeps what it has proven when it is stopped, and goes on from there', async () => {
+  it.runIf(hasDocker)('keeps what it has proven when it is stopped, and continues from there', async () => {
     const results = join(directory, 'results.jsonl')
     const asked = ['validate', tasks(), '--env', plugin(), '--parallel', '1', '--results', results, '--json']
     const stop = new AbortController()

@@ -1,12 +1,11 @@
 import type { Command } from 'commander'
-import { type Cli, repeated, wholeNumber } from '../cli.ts'
+import { type Cli, type CommandContext, repeated, wholeNumber } from '../cli.ts'
 import { environmentsOf } from '../environments.ts'
 import { type ExitCode, exitCode } from '../exit.ts'
 import { printable } from '../present/colour.ts'
 import { table } from '../present/table.ts'
 import { duration, plural } from '../present/units.ts'
 import { type PublicNetwork, publicNetworkOf, publicNetworkOption } from '../public-network.ts'
-import { writeQuarantine } from '../quarantine.ts'
 import { sandboxOf } from '../sandbox.ts'
 import { taskPlace } from '../task-place.ts'
 import {
@@ -15,6 +14,7 @@ import {
   type ValidatedTask,
   validatedTask,
   validationStatuses,
+  writeQuarantine,
 } from '../validation-results.ts'
 import type { ValidationStatus } from '../../envs/index.ts'
 import type { Paint } from '../present/colour.ts'
@@ -55,71 +55,77 @@ export function addValidate(program: Command, cli: Cli): void {
     )
     .addHelpText('after', '\nExample:\n  $ paddock validate examples/tasks/terminal')
     .action(async (path: string, options: ValidateOptions, command: Command) =>
-      cli.run(command, publicNetworkOf(options), async (context) => {
-        const { loadEach, validateTasks } = await import('../../envs/index.ts')
-        const { io, paint } = context
-        const environment = (
-          await environmentsOf(context.loaded, {
-            also: options.env,
-            cwd: io.cwd,
-            trustTasks: options.trustTasks ?? false,
-          })
-        ).get(options.env)
-        const { signal } = io
-        const loaded = await loadEach(environment, taskPlace(io.cwd, path), { signal, only: options.task ?? [] })
-        const file = options.results === undefined ? null : resolve(io.cwd, options.results)
-        const asked = { verifier: environment.verifierVersion, published: options.published }
-        const known = file === null ? new Map<string, ValidatedTask>() : await readResults(file, asked)
-        const lines: ValidatedTask[] = []
-        const told = (line: ValidatedTask): void => {
-          lines.push(line)
-          if (context.json) io.out(JSON.stringify(line))
-        }
-        const tasks = loaded.tasks.filter(({ name, digest }) => {
-          const line = known.get(digest)
-          if (line !== undefined) told({ ...line, task: name })
-          return line === undefined
-        })
-        const sandbox = await sandboxOf(context.loaded.config)
-        const count = loaded.tasks.length + loaded.refused.length
-        try {
-          context.notice(`Validating ${plural(count - lines.length, 'task')} of ${path} …`)
-          if (lines.length > 0) context.notice(`${plural(lines.length, 'task')} taken from ${options.results}`)
-          await validateTasks({
-            environment,
-            tasks,
-            refused: loaded.refused,
-            sandbox,
-            signal,
-            published: options.published,
-            ...(options.repeat === undefined ? {} : { repeat: options.repeat }),
-            parallel: options.parallel,
-            onProgress: (line) => context.notice(paint('dim', printable(line))),
-            onResult: (row) => {
-              const line = validatedTask(row, asked)
-              if (file !== null) appendResult(file, line)
-              told(line)
-              context.notice(`${statusWord(line, paint)}  ${printable(line.task)}  ${duration(line.durationMs)}`)
-            },
-          }).catch((error: unknown) => {
-            if (!signal.aborted) throw error
-          })
-        } finally {
-          await sandbox.close()
-        }
-        const sorted = lines.toSorted((a, b) => (a.task < b.task ? -1 : a.task > b.task ? 1 : 0))
-        if (options.quarantine !== undefined) {
-          const wrong = await writeQuarantine(resolve(io.cwd, options.quarantine), sorted)
-          context.notice(`${plural(wrong, 'task')} in quarantine: ${options.quarantine}`)
-        }
-        const totals = Object.fromEntries(totalsOf(sorted))
-        if (context.json) io.out(JSON.stringify({ totals }))
-        else io.out(tasksText(sorted, options.published, paint, io.columns))
-        if (!signal.aborted) return exitCodeOf(sorted)
-        context.notice(`${plural(count - sorted.length, 'task')} not validated.`)
-        throw signal.reason
-      }),
+      cli.run(command, publicNetworkOf(options), (context) => validate(context, path, options)),
     )
+}
+
+async function validate(context: CommandContext, path: string, options: ValidateOptions): Promise<ExitCode> {
+  const { loadEach, validateTasks } = await import('../../envs/index.ts')
+  const { io, paint } = context
+  const environment = (
+    await environmentsOf(context.loaded, {
+      also: options.env,
+      cwd: io.cwd,
+      trustTasks: options.trustTasks ?? false,
+    })
+  ).get(options.env)
+  const { signal } = io
+  const loaded = await loadEach(environment, taskPlace(io.cwd, path), { signal, only: options.task ?? [] })
+  const file = options.results === undefined ? null : resolve(io.cwd, options.results)
+  const asked = { verifier: environment.verifierVersion, published: options.published }
+  const known = file === null ? new Map<string, ValidatedTask>() : await readResults(file, asked)
+  const lines: ValidatedTask[] = []
+  const told = (line: ValidatedTask): void => {
+    lines.push(line)
+    if (context.json) io.out(JSON.stringify(line))
+  }
+  const tasks = loaded.tasks.filter(({ name, digest }) => {
+    const line = known.get(digest)
+    if (line !== undefined) told({ ...line, task: name })
+    return line === undefined
+  })
+  const sandbox = await sandboxOf(context.loaded.config)
+  const count = loaded.tasks.length + loaded.refused.length
+  try {
+    context.notice(`Validating ${plural(count - lines.length, 'task')} of ${path} …`)
+    if (lines.length > 0) context.notice(`${plural(lines.length, 'task')} taken from ${options.results}`)
+    await validateTasks({
+      environment,
+      tasks,
+      refused: loaded.refused,
+      sandbox,
+      signal,
+      published: options.published,
+      ...(options.repeat === undefined ? {} : { repeat: options.repeat }),
+      parallel: options.parallel,
+      onProgress: (line) => context.notice(paint('dim', printable(line))),
+      onResult: (row) => {
+        const line = validatedTask(row, asked)
+        if (file !== null) appendResult(file, line)
+        told(line)
+        context.notice(`${statusWord(line, paint)}  ${printable(line.task)}  ${duration(line.durationMs)}`)
+      },
+    }).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
+  } finally {
+    await sandbox.close()
+  }
+  const sorted = lines.toSorted((a, b) => (a.task < b.task ? -1 : a.task > b.task ? 1 : 0))
+  await tell(context, options, sorted)
+  if (!signal.aborted) return exitCodeOf(sorted)
+  context.notice(`${plural(count - sorted.length, 'task')} not validated.`)
+  throw signal.reason
+}
+
+async function tell(context: CommandContext, options: ValidateOptions, tasks: readonly ValidatedTask[]): Promise<void> {
+  const { io, paint } = context
+  if (options.quarantine !== undefined) {
+    const wrong = await writeQuarantine(resolve(io.cwd, options.quarantine), tasks)
+    context.notice(`${plural(wrong, 'task')} in quarantine: ${options.quarantine}`)
+  }
+  if (context.json) io.out(JSON.stringify({ totals: Object.fromEntries(totalsOf(tasks)) }))
+  else io.out(tasksText(tasks, options.published, paint, io.columns))
 }
 
 /** Tasks without a solution are no failure beside others that are proven; alone they prove nothing. */

@@ -114,13 +114,21 @@ function repeatsLine({ repeats, tasks, mean, deviation, lowest, highest, flips }
   return `${repeats} repeats of ${plural(tasks, 'task')}  mean ${mean.toFixed(3)}; the repeats ${range}; ${flips} of the tasks flip`
 }
 
+/** Statuses of verdicts that say nothing of the work. */
+const faults: ReadonlySet<string> = new Set(['infra_error', 'judge_failed'])
+
 function tail(summary: RunSummary, paint: Paint): string[] {
   const unverified = summary.rollouts.filter((rollout) => rollout.unverified).length
+  const faulted = summary.rollouts.filter(({ verdict }) => verdict !== null && faults.has(verdict.status)).length
   const goesOn = `\`paddock run --resume ${shortId(summary.runId)}\` goes on`
+  const verifies = `\`paddock rescore ${shortId(summary.runId)}\` verifies them`
   return [
     ...(summary.repeats === null ? [] : [repeatsLine(summary.repeats)]),
     ...summary.leftovers.map((left) => paint('warn', `left behind: ${left}; \`paddock gc\` removes it`)),
-    ...(unverified === 0 ? [] : [paint('warn', `${plural(unverified, 'rollout')} unverified: ${goesOn}`)]),
+    ...(unverified === 0
+      ? []
+      : [paint('warn', `${plural(unverified, 'rollout')} unverified: ${summary.cancelled ? goesOn : verifies}`)]),
+    ...(faulted === 0 ? [] : [paint('warn', `${plural(faulted, 'rollout')} without a number by a fault: ${verifies}`)]),
     ...(summary.cancelled ? [paint('warn', `cancelled: what was recorded is kept; ${goesOn}`)] : []),
     paint(
       'dim',

@@ -127,6 +127,7 @@ export class HostedSession implements AsyncDisposable {
     let draft: VerdictDraft
     try {
       const artifacts = await environment.collect({ ...about, attempt, box, lastSaid })
+      await using _filesystem = artifacts.filesystem ?? null
       const openBox = verifierBoxes(this.#o.sandbox, { labels: {}, signal })
       draft = await environment.verify({ ...about, artifacts, openBox })
     } finally {

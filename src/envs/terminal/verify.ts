@@ -39,7 +39,7 @@ export async function verifyArtifacts(context: Context, needs: BoxNeeds): Promis
   const { task, artifacts } = context
   const { signs, caches, rest: items } = signsAmong(artifacts)
   const { layer, unfit, rest } = filesystemAmong(items)
-  await using filesystem = artifacts.filesystem ?? null
+  const { filesystem = null } = artifacts
   const packed = await Promise.all(artifacts.items.filter((item) => item.content.found).map(packArtifact))
   const shared = task.data.verifier.shared === true
   const facts: DraftFacts = {

@@ -131,6 +131,9 @@ export class GroupKeeper {
             break
           }
           const settled = await store.catalogue.settleRound(await this.#list(round, slots, decision))
+          // Verifications that are too late would keep the places of those that are in time.
+          const isLate = decision.stoppedBy === 'deadline' && slots.some(({ over, verifying }) => verifying && !over)
+          if (isLate) await work.stop(round, 'deadline')
           clearTimeout(this.#timers.get(groupId))
           this.#parts.onSettled(settled)
           return settled

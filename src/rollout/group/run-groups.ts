@@ -382,7 +382,7 @@ export class RunGroups implements SlotWork {
     const known = this.#groups.get(rollout.groupId)
     if (known === undefined) return
     if (isUnverified(rollout)) return this.#runner.wake()
-    const summary = summaryOf(rollout, { ...known, slot: rollout.slot, order: 0 }, retried)
+    const summary = summaryOf(rollout, known, retried)
     known.attempts.set(rolloutId, summary)
     this.#run.onProgress({ type: 'ended', rollout: summary })
     if (retried) this.#runner.wake()
@@ -447,8 +447,9 @@ export class RunGroups implements SlotWork {
       (before.at(-1)?.attempt ?? -1) + 1,
       leave,
     )
-    // Stopped by its group while a verifier worked on it: its verdict comes late, but it comes.
-    const left = made.unverified && !run.signal.aborted
+    // Stopped by its group while a verifier worked on it: its verdict comes late, unless the deadline of the group is over.
+    const isOver = signal.reason instanceof Stopped && signal.reason.atDeadline
+    const left = made.unverified && !run.signal.aborted && !isOver
     const summary = left ? ((await this.#takeUp(known, slot)).last ?? made) : made
     const tries = this.#tries.get(job.jobId) ?? 0
     const again = summary.end === 'infra' && tries < this.#infraRetries && !isLasting(fault) && !signal.aborted
@@ -475,8 +476,8 @@ export class RunGroups implements SlotWork {
     readonly before: readonly RolloutView[]
     readonly last: RolloutSummary | null
   }> {
-    const { task, group, at } = known
-    const member = { task, group, slot, order: at * slotsBound + slot }
+    const { task, group, at, spec } = known
+    const member = { task, group, slot, deadlineMs: spec.deadlineMs, order: at * slotsBound + slot }
     const before = await this.#run.store.catalogue.rollouts({ groupId: group.id, slots: [slot] })
     const run = { ...this.#run, ...known.own }
     const { summaries, over } = await takeUpMember(run, member, before)
@@ -490,9 +491,26 @@ export class RunGroups implements SlotWork {
     await this.#keeper.advance(groupId, this.#groups.get(groupId)?.cancelled ?? false)
   }
 
+  /** A run waits for verdicts that come late, so it says so. */
+  #tellLate({ task }: KnownGroup, { members, stoppedBy }: SettledRound): void {
+    const late = members.filter(({ out }) => out === 'late').length
+    if (late === 0) return
+    const what =
+      stoppedBy === 'deadline'
+        ? `${late} of its rollouts are left unverified`
+        : `${late} of its rollouts are still being verified`
+    this.#run.onProgress({
+      type: 'note',
+      line: `the group of ${task.name} has settled (${stoppedBy ?? 'whole'}): ${what}`,
+    })
+  }
+
   #settled(settled: SettledRound): void {
     const known = this.#groups.get(settled.groupId)
-    if (known !== undefined) known.settled = settled
+    if (known !== undefined) {
+      if (known.settled === null) this.#tellLate(known, settled)
+      known.settled = settled
+    }
     if (this.#forgets) this.#groups.delete(settled.groupId)
     this.#runner.wake()
   }

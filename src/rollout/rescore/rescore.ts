@@ -18,8 +18,9 @@ import { Gate } from '../gate.ts'
 import { verifyLeft } from '../left.ts'
 import { isUnverified } from '../work.ts'
 import type { FindRoleEngine } from '../role-engine.ts'
-import type { RecordedWork, Verified, VerifyElsewhere } from '../verification/contract.ts'
-import { type StoredWork, verifyStored } from './verify-stored.ts'
+import type { RecordedWork, StoredWork, Verified, VerifyElsewhere } from '../verification/contract.ts'
+import { triedAgain } from '../verification/item.ts'
+import { verifyStored } from './verify-stored.ts'
 
 /**
  * What a second look came to.
@@ -155,7 +156,8 @@ async function verified(o: RescoreOptions, one: RecordedWork & { readonly rollou
   if (sandbox === null) throw new PaddockError('INTERNAL', 'nothing verifies here')
   const judged = { rolloutId: rollout.id, purpose: 'rescore' }
   const emit = (): void => undefined
-  return verifyStored({ blobs: store.blobs, environment, sandbox, labels: {}, signal, emit, judge, judged }, task, work)
+  const verifier = { blobs: store.blobs, environment, sandbox, labels: {}, signal, emit, judge, judged }
+  return triedAgain(() => verifyStored(verifier, task, work))
 }
 
 /** What the verdict in force says of the agent's work. A verdict that a fault kept from a number may never have seen it. */

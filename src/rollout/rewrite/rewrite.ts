@@ -7,7 +7,7 @@ import {
   type Task,
   type VerdictDraft,
 } from '../../core/index.ts'
-import { type Environment, verifierBoxes } from '../../envs/index.ts'
+import type { Environment } from '../../envs/index.ts'
 import type { SandboxProvider } from '../../sandbox/index.ts'
 import {
   type ExportRollout,
@@ -24,7 +24,7 @@ import {
 } from '../../trajectory/index.ts'
 import { Gate } from '../gate.ts'
 import type { FindRoleEngine } from '../role-engine.ts'
-import { withJudge } from '../with-judge.ts'
+import { verifyItem } from '../verification/item.ts'
 import { keepArtifacts } from '../work.ts'
 import { refused, type Rewrite, rewritten } from './edits.ts'
 
@@ -202,11 +202,11 @@ async function verdictOf(
     )
   }
   const artifacts = outside.artifacts({ items: [], answer })
-  const { signal } = o
-  const openBox = verifierBoxes(await o.sandbox(), { labels: {}, signal })
-  const draft = await withJudge(o.judge ?? null, { rolloutId: null, purpose: 'rewrite' }, (judge) =>
-    environment.verify({ task, artifacts, openBox, ...judge, signal, emit: () => undefined }),
-  )
+  const { signal, judge = null } = o
+  const judged = { rolloutId: null, purpose: 'rewrite' }
+  const sandbox = await o.sandbox()
+  const verifier = { environment, sandbox, labels: {}, judge, judged, signal, emit: () => undefined }
+  const draft = await verifyItem(verifier, { task, artifacts })
   if (draft.status === 'infra_error' || draft.status === 'judge_failed') {
     throw new PaddockError('VERIFY_FAILED', `Task ${task.name} could not be verified: ${draft.reason}`)
   }

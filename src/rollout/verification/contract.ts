@@ -1,9 +1,24 @@
-import type { Task } from '../../core/index.ts'
+import type { StoredArtifact, Task } from '../../core/index.ts'
 import type { Environment } from '../../envs/index.ts'
 import type { ToolCallFact, VerdictDraft } from '../../reward/index.ts'
 import type { BoxLabels } from '../../sandbox/index.ts'
 import type { LeaseKey, RolloutView } from '../../trajectory/index.ts'
-import type { Missing, StoredWork } from '../rescore/verify-stored.ts'
+
+/** The names of what an agent left. */
+export interface StoredWork {
+  readonly artifacts: readonly StoredArtifact[]
+  /** Verified on all files of the agent's box. */
+  readonly shared: boolean
+  /** True where a limit ended the agent: of several steps, the later ones were never begun. */
+  readonly cut: boolean
+  /** Drafts on the first steps, made while the agent was at work. Left out: all steps are verified again. */
+  readonly drafts?: readonly VerdictDraft[]
+}
+
+/** Why there is nothing to verify. */
+export interface Missing {
+  readonly missing: string
+}
 
 /** Stored work that is to be verified, and with what. All of it is JSON. */
 export interface VerifyOrder {

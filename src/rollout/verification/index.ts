@@ -1,5 +1,6 @@
 export type { NodeVerification, Verified, VerifyElsewhere, VerifyOrder } from './contract.ts'
 export { verifyByJobs } from './elsewhere.ts'
 export { type AskedWork, type Verification, Verifications } from './verifications.ts'
-export { type AskedVerification, digestOf, isFault, VerifyJobs } from './verify-jobs.ts'
+export { isFault } from './item.ts'
+export { type AskedVerification, digestOf, VerifyJobs } from './verify-jobs.ts'
 export { verifyOrder } from './verify-order.ts'

@@ -21,7 +21,8 @@ import type { OwnRuns } from '../trainer/own-runs.ts'
 import { type TrainerRun, trainerRunOf } from '../trainer/run-config.ts'
 import { boxMarginMs } from '../verify.ts'
 import type { VerifyOrder } from './contract.ts'
-import { isFault, type VerifyJobs } from './verify-jobs.ts'
+import { isFault } from './item.ts'
+import type { VerifyJobs } from './verify-jobs.ts'
 
 /** Work that was done elsewhere, and of whom. */
 export interface AskedWork {

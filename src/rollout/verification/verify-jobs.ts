@@ -14,6 +14,7 @@ import type { Blobs, ClaimRequest, HandInAnswer, Lease, LeaseKey, Queue } from '
 import { JobRunner } from '../group/job-runner.ts'
 import { listTaskFiles, type TaskFiles, taskFileAt } from '../nodes/task-files.ts'
 import type { NodeVerification, Verified, VerifyOrder } from './contract.ts'
+import { isFault, mostVerifyTries } from './item.ts'
 
 /** A verification that somebody waits for. */
 export interface AskedVerification {
@@ -45,8 +46,6 @@ interface Waiting extends AskedVerification {
   faults: number
 }
 
-/** After as many faults nobody tries it again. */
-const mostFaults = 3
 /** What verifications need of the room of whoever claims. */
 const room = 'verify'
 /** Another read of the same files is not made within this time. */
@@ -195,7 +194,7 @@ export class VerifyJobs {
 
   #next(jobId: Id, came: Verified): 'done' | 'again' {
     const waiting = this.#waiting.get(jobId)
-    return waiting !== undefined && isFault(came) && waiting.faults + 1 < mostFaults ? 'again' : 'done'
+    return waiting !== undefined && isFault(came) && waiting.faults + 1 < mostVerifyTries ? 'again' : 'done'
   }
 
   /** It was handed in. */
@@ -253,11 +252,6 @@ export class VerifyJobs {
 /** Names an outcome: the same again is the same hand-in. */
 export function digestOf(came: Verified): Digest {
   return sha256(JSON.stringify(came))
-}
-
-/** Whether it says nothing of the work: boxes, images or a judge failed. */
-export function isFault(came: Verified): boolean {
-  return 'status' in came && (came.status === 'infra_error' || came.status === 'judge_failed')
 }
 
 /** None where they are gone: a verifier that needs them says so, as it does where they were. */

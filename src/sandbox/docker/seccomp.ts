@@ -47,7 +47,7 @@ const calls = `
 type Compare = 'SCMP_CMP_EQ' | 'SCMP_CMP_MASKED_EQ'
 
 /** `LinuxSeccomp.syscalls` of the runtime specification, with the conditions that a Docker daemon resolves. */
-interface Rule {
+interface SeccompRule {
   readonly names: readonly string[]
   readonly action: 'SCMP_ACT_ALLOW' | 'SCMP_ACT_ERRNO'
   readonly errnoRet?: number
@@ -56,19 +56,20 @@ interface Rule {
   readonly excludes?: { readonly caps?: readonly string[] }
 }
 
-const allow = (names: string, more: Omit<Rule, 'names' | 'action'> = {}): Rule => ({
+const allow = (names: string, more: Omit<SeccompRule, 'names' | 'action'> = {}): SeccompRule => ({
   names: names.trim().split(/\s+/),
   action: 'SCMP_ACT_ALLOW',
   ...more,
 })
 
-const whereFirst = (name: string, values: readonly number[]): readonly Rule[] =>
+const whereFirst = (name: string, values: readonly number[]): readonly SeccompRule[] =>
   values.map((value) => allow(name, { args: [{ index: 0, value, op: 'SCMP_CMP_EQ' }] }))
 
-const withCapability = (capability: string, names: string): Rule => allow(names, { includes: { caps: [capability] } })
+const withCapability = (capability: string, names: string): SeccompRule =>
+  allow(names, { includes: { caps: [capability] } })
 
 /**
- * The seccomp profile of boxes and relays. No architecture has a second one beside it: a call of ia32 or x32 kills the program that makes it.
+ * The seccomp profile of boxes and relays. Each architecture is alone: a call of ia32 or x32 kills the program that makes it.
  */
 export const boxProfile = {
   defaultAction: 'SCMP_ACT_ERRNO',
@@ -92,13 +93,13 @@ export const boxProfile = {
     withCapability('CAP_SYS_ADMIN', 'bpf clone clone3'),
     withCapability('CAP_SYS_CHROOT', 'chroot'),
     withCapability('CAP_SYS_NICE', 'get_mempolicy mbind set_mempolicy'),
-  ] satisfies readonly Rule[],
+  ] satisfies readonly SeccompRule[],
 }
 
 /** `GET /info` (Docker Engine API 1.41). */
 const infoShape = z.looseObject({ SecurityOptions: z.array(z.string()).nullish() })
 
-/** What a container asks of the daemon to get {@link boxProfile}; nothing where the daemon has no seccomp (`paddock doctor` warns of it). */
+/** The options of a container that ask the daemon for {@link boxProfile}; none where the daemon has no seccomp (`paddock doctor` warns of it). */
 export async function seccompOptions(docker: Docker): Promise<readonly string[]> {
   const info = infoShape.parse(await ask('tell what it is', docker.info(), 'SANDBOX_UNAVAILABLE'))
   const isThere = info.SecurityOptions?.some((option) => option.startsWith('name=seccomp')) === true

@@ -98,6 +98,13 @@ export interface RolloutWork {
   readonly shared: boolean
   /** Whether the model answered the agent (in its last step, of several). Where not, nothing of the policy can be scored. */
   readonly answered: boolean
+  /** Known when the agent was done, and not told by its artifacts. Earlier versions left it out. */
+  readonly known?: {
+    /** False: no verifier has anything to look at, such as after a harness without a box. */
+    readonly unverified: boolean
+    /** Drafts on the steps of a task that were verified while the agent was at work. */
+    readonly drafts: readonly VerdictDraft[]
+  }
   readonly calls: number
   readonly sampledTokens: number
   /** The agent's own clock. */
