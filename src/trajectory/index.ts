@@ -117,4 +117,4 @@ export { importFormats, type ImportReport, type ImportRequest, importTrajectorie
 export { salvage, type SalvageReport } from './salvage/index.ts'
 export { type CallFacts, type ClassifiedCall, classifyCall, withHindsight } from './classify/index.ts'
 export { familyOf, forkLabel, namesOf, placesOf, type TreeMember, type TreeNode, treeOf } from './tree/index.ts'
-export { ageOf, type Given, type RolloutTraining, RunTraining } from './trainer/index.ts'
+export { ageOf, type Given, isAnnounced, type RolloutTraining, RunTraining } from './trainer/index.ts'

@@ -160,6 +160,22 @@ describe('weights', () => {
     await trainer.ask('POST', '/runs/watcher/close', {})
   })
 
+  it.each([
+    ['a label of other weights', () => [3, { label: `${run}-1` }] as const],
+    ['a number of other weights', () => [2, { label: `${run}-other` }] as const],
+  ])('that are refused for %s are not in the engine', async (_what, refusedAs) => {
+    await openRun()
+    await policy(1, 'live')
+    await policy(2, 'live')
+    expect(await refused(...([refusedAs()[0], 'live', refusedAs()[1]] as const))).toEqual([409, 'STORE_CONFLICT'])
+    await trainer.settle(run, `${run}-g`, [1], 1)
+    const [row] = await rowsOf('g')
+    expect(row?.versions.map(([, , low, high]) => [low, high])).toEqual([
+      [-1, -1],
+      [2, 2],
+    ])
+  })
+
   it('of steps that were undone are gone: what they sampled is stale, and their name is used up', async () => {
     await openRun()
     await policy(1, 'live')

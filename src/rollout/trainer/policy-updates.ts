@@ -2,6 +2,7 @@ import { type Clock, type Id, isPaddockError, KeyedTurns, PaddockError, systemCl
 import type { Adapter, PauseMode, PauseOutcome, Proxy, WeightsOutcome } from '../../proxy/index.ts'
 import {
   type AnnouncedVersion,
+  isAnnounced,
   type PolicyEvent,
   type RoundView,
   type Store,
@@ -283,6 +284,8 @@ export class PolicyUpdates {
     const run = await this.#own(runId, incarnation)
     const label = order.label ?? (await this.#labelOf(runId, order))
     await requireOwnAdapter(store, runId, { label, adapter })
+    // What the catalogue would refuse is refused before the engine has it.
+    isAnnounced(await store.trainer.versions(runId), { ordinal, label, policy })
     const outcome = await engineOf(policy).updateWeights({
       version: label,
       mode,

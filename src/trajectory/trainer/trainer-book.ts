@@ -53,6 +53,25 @@ interface ClaimRow {
 /** A hand-out by what names it. */
 type Placed = Pick<HandoutRow, 'group' | 'round' | 'policy'>
 
+/**
+ * Whether exactly these weights were announced and are not gone. Throws `STORE_CONFLICT` where the label, or the number, is that of
+ * other weights.
+ */
+export function isAnnounced(
+  known: readonly AnnouncedVersion[],
+  { ordinal, label, policy }: Pick<AnnouncedVersion, 'ordinal' | 'label'> & { readonly policy: string | null },
+): boolean {
+  const isSame = (one: AnnouncedVersion): boolean =>
+    one.ordinal === ordinal && (one.policy ?? null) === policy && !one.gone
+  const other = known.find((one) => one.label === label || isSame(one))
+  if (other === undefined) return false
+  if (other.label === label && isSame(other)) return true
+  const which = `${other.ordinal} (${other.label}${other.gone ? ', undone' : ''})`
+  throw new PaddockError('STORE_CONFLICT', `weights ${ordinal} (${label}) cannot be announced: ${which} is there`, {
+    fix: 'Give each new weights a number and a label of their own; after going back, another label.',
+  })
+}
+
 /** `TrainerBook` over SQL. Each method is one transaction, and those that write a run come one after the other. */
 export class SqlTrainerBook extends SqlRunState implements TrainerBook {
   readonly #catalogue: SqlCatalogue
@@ -313,23 +332,10 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
   ): Promise<void> {
     return this.#write(run, async (inside) => {
       await inside.#fence(run, incarnation)
-      const known = await inside.versions(run)
-      const isSame = (one: AnnouncedVersion): boolean => one.ordinal === ordinal && (one.policy ?? null) === policy
-      const other = known.find((one) => one.label === label || (isSame(one) && !one.gone))
-      if (other !== undefined) {
-        if (other.label === label && isSame(other) && !other.gone) {
-          if ((await inside.lastPolicy(run, policy))?.kind !== 'policy_live')
-            await inside.#tellLive(run, { ordinal, label, incarnation, adapter, policy })
-          return
-        }
-        const which = `${other.ordinal} (${other.label}${other.gone ? ', undone' : ''})`
-        throw new PaddockError(
-          'STORE_CONFLICT',
-          `weights ${ordinal} (${label}) cannot be announced: ${which} is there`,
-          {
-            fix: 'Give each new weights a number and a label of their own; after going back, another label.',
-          },
-        )
+      if (isAnnounced(await inside.versions(run), { ordinal, label, policy })) {
+        if ((await inside.lastPolicy(run, policy))?.kind !== 'policy_live')
+          await inside.#tellLive(run, { ordinal, label, incarnation, adapter, policy })
+        return
       }
       const last = await first<{ step: number | null }>(
         inside.sql,
