@@ -104,9 +104,9 @@ export function groupRoutes({ reader, outside, sessionDefaults, defaultModel, in
     const { rollout, session } = await outside.openRollout({ groupId: group, policy, ...rest })
     response.status(201).json({
       rollout: rolloutView(rollout),
-      session: sessionView(session.session),
-      key: session.key,
-      baseUrl: session.baseUrl(inferenceOrigin),
+      session: session === null ? null : sessionView(session.session),
+      key: session?.key ?? null,
+      baseUrl: session?.baseUrl(inferenceOrigin) ?? null,
     })
   })
   routes.post('/rollouts/:id/end', async (request, response) => {

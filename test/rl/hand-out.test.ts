@@ -129,6 +129,14 @@ describe('a run', () => {
     await trainer.end(again.rollout_id, 0.5)
     await trainer.end(again.rollout_id, 0.5)
     await trainer.ask('POST', `/rollouts/${other.rollout_id}/end`, { end: 'completed' })
+    // Nothing is sampled behind an end: whoever opens it again is told how it ended, and gets no key.
+    expect(await trainer.open(`${run}-g`, { idempotency_key: 'a' })).toMatchObject({
+      rollout_id: again.rollout_id,
+      end: 'completed',
+      session_id: null,
+      key: null,
+      base_url: null,
+    })
     for (const id of [again.rollout_id, other.rollout_id]) {
       const end = { end: 'completed', verdict: { source: 'test', reward: 1 } }
       expect(await trainer.refused('POST', `/rollouts/${id}/end`, end)).toEqual(conflict)

@@ -63,7 +63,8 @@ export interface OpenOutside {
 
 export interface OutsideRollout {
   readonly rollout: RolloutView
-  readonly session: OpenedSession
+  /** Null: the rollout has ended, and no call comes after its end. */
+  readonly session: OpenedSession | null
   /** Of several policies each has one, by name, the first the session above; empty: there is one policy. */
   readonly sessions: ReadonlyMap<string, OpenedSession>
 }
@@ -154,6 +155,7 @@ export class OutsideGroups {
     const group = await this.#outsideGroup(groupId)
     const round = await this.#round(groupId)
     const rollout = slot === null ? await this.#inOwnSlot(group, asked) : await this.#again(round, asked, slot)
+    if (rollout.end !== null) return { rollout, session: null, sessions: new Map() }
     const { horizon, labels: shared, inject = policy.inject ?? [] } = round.spec
     const own = inject.length === 0 ? policy : { ...policy, inject }
     const budget = policy.budget ?? { maxCalls: null, maxSampledTokens: null, maxWallMs: null }

@@ -68,9 +68,11 @@ const rolloutAnswer = z.strictObject({
   labels,
 })
 const place = { session_id: name, key: z.string(), base_url: z.string() }
-/** Where its harness asks; with several policies, as each of them. */
+/** Where its harness asks; with several policies, as each of them. Null where the rollout has ended. */
 const opened = rolloutAnswer.extend({
-  ...place,
+  session_id: name.nullable(),
+  key: z.string().nullable(),
+  base_url: z.string().nullable(),
   sessions: z.record(z.string(), z.strictObject({ ...place, model: z.string().nullable() })).optional(),
 })
 const judged = z.strictObject({ rollout_id: name, reward: number, status: z.string() })
@@ -99,7 +101,7 @@ export function rolloutRoutes(api: RlApi, parts: RlParts): void {
     })
     return {
       ...rolloutView(rollout),
-      ...placeOf(session),
+      ...(session === null ? { session_id: null, key: null, base_url: null } : placeOf(session)),
       ...(sessions.size === 0
         ? {}
         : {
