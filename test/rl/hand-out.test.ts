@@ -129,7 +129,7 @@ describe('a run', () => {
     await trainer.end(again.rollout_id, 0.5)
     await trainer.end(again.rollout_id, 0.5)
     await trainer.ask('POST', `/rollouts/${other.rollout_id}/end`, { end: 'completed' })
-    // Nothing is sampled behind an end: whoever opens it again is told how it ended, and gets no key.
+    // Nothing is sampled behind an end: opening it again says how it ended, and gives no key.
     expect(await trainer.open(`${run}-g`, { idempotency_key: 'a' })).toMatchObject({
       rollout_id: again.rollout_id,
       end: 'completed',

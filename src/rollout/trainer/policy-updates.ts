@@ -284,7 +284,7 @@ export class PolicyUpdates {
     const run = await this.#own(runId, incarnation)
     const label = order.label ?? (await this.#labelOf(runId, order))
     await requireOwnAdapter(store, runId, { label, adapter })
-    // What the catalogue would refuse is refused before the engine has it.
+    // A refusal by the catalogue comes before the engine has them.
     isAnnounced(await store.trainer.versions(runId), { ordinal, label, policy })
     const outcome = await engineOf(policy).updateWeights({
       version: label,
