@@ -36,11 +36,14 @@ export function canonicalOrRaw(text: string): string {
 /** Sign, digits without leading or trailing zeros, decimal exponent: exact, no floating point. */
 function canonicalNumber(text: string): string {
   const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text)
-  if (match === null) return text
+  // An exponent beyond all sense is compared as it is written.
+  if (match === null || (match[4]?.length ?? 0) > 15) return text
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = match
   const digits = `${whole}${fraction}`.replace(/^0+/, '')
   if (digits === '') return '0'
-  const significant = digits.replace(/0+$/, '')
-  const power = Number(exponent) - fraction.length + (digits.length - significant.length)
-  return `${sign}${significant}e${power}`
+  // A pattern for the end would be tried at every zero.
+  let end = digits.length
+  while (digits[end - 1] === '0') end -= 1
+  const power = Number(exponent) + digits.length - end - fraction.length
+  return `${sign}${digits.slice(0, end)}e${power}`
 }

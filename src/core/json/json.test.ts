@@ -210,5 +210,9 @@ describe('canonical text', () => {
     expect(canonicalOrRaw('12345678901234567890')).not.toBe(canonicalOrRaw('12345678901234567891'))
     expect(canonicalOrRaw('-0.0')).toBe(canonicalOrRaw('0'))
     expect(canonicalOrRaw('{not json')).toBe('{not json')
+    expect(canonicalOrRaw('1e9007199254740993')).not.toBe(canonicalOrRaw('1e9007199254740992'))
+    // Quadratic time would be minutes.
+    const long = `1${'0'.repeat(500_000)}1`
+    expect(canonicalOrRaw(long)).toBe(`${long}e0`)
   })
 })
