@@ -88,6 +88,30 @@ describe('defineEnvironment', () => {
     expect(verdict).toMatchObject({ status, reward: null, reason: expect.stringMatching(/./) })
   })
 
+  it('weighs a script of plain objects 1, and names the script and the key that do not fit', async () => {
+    // What a plugin without types gives.
+    const plain = (...given: readonly unknown[]) =>
+      defineEnvironment({ ...spec, scripts: { ...spec.scripts, distractors: async () => given as never } })
+    const nearly = { name: 'nearly', script: { steps: [{ say: '41' }] } }
+    expect(await plain(nearly, { ...nearly, weight: -2 }).scripts.distractors(task)).toEqual([
+      { ...nearly, weight: 1 },
+      { ...nearly, weight: -2 },
+    ])
+    for (const [wrong, key] of [
+      [{ ...nearly, weight: '1' }, 'weight'],
+      [{ ...nearly, weight: Number.NaN }, 'weight'],
+      [{ ...nearly, script: { steps: [{ sey: '41' }] } }, 'script.steps.0'],
+      [{ ...nearly, script: [] }, 'script'],
+      [{ name: 'nearly' }, 'script'],
+    ] as const) {
+      await expect(plain(wrong).scripts.distractors(task)).rejects.toMatchObject({
+        code: 'TASK_INVALID',
+        message: expect.stringMatching(/nearly.*scripts\.distractors/),
+        data: { place: `scripts.distractors.${key}` },
+      })
+    }
+  })
+
   it('rejects on abort, whatever the verifier made of it', async () => {
     const abort = new AbortController()
     abort.abort(new Error('stop'))

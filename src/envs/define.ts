@@ -15,6 +15,7 @@ import type {
   Tool,
   VerifyContext,
 } from './contract.ts'
+import { namedScriptSchema } from './run-script.ts'
 import { taskAgentsSchema, type TaskAgentsSpec } from './agents.ts'
 import { taskUserSchema, type TaskUserSpec } from './user.ts'
 import { generatedTasks, type GeneratorSpec, readGenerated, taskGenerator } from './generate/index.ts'
@@ -171,11 +172,11 @@ export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environmen
     scoreGroup:
       spec.scoreGroup === undefined ? null : async (context) => (await spec.scoreGroup?.(typedContext(context))) ?? [],
     scripts: {
-      oracle: async (task) => spec.scripts.oracle(typed(task)),
-      solutions: async (task) => (await spec.scripts.solutions?.(typed(task))) ?? [],
-      nullAgent: spec.scripts.nullAgent ?? idle,
-      cheats: async (task) => spec.scripts.cheats(typed(task)),
-      distractors: async (task) => (await spec.scripts.distractors?.(typed(task))) ?? [],
+      oracle: async (task) => scriptOf(task, 'oracle', await spec.scripts.oracle(typed(task))),
+      solutions: async (task) => scriptsOf(task, 'solutions', await spec.scripts.solutions?.(typed(task))),
+      nullAgent: { ...idle, ...spec.scripts.nullAgent },
+      cheats: async (task) => scriptsOf(task, 'cheats', await spec.scripts.cheats(typed(task))),
+      distractors: async (task) => scriptsOf(task, 'distractors', await spec.scripts.distractors?.(typed(task))),
     },
   }
 }
@@ -210,6 +211,21 @@ function saidOf<Data, Said>(
       data: { task: task.name, environment: name, place: part },
     },
   )
+}
+
+/** A script with its defaults filled in. Throws `TASK_INVALID` naming script and key. */
+function scriptOf(task: Task, part: string, given: NamedScript): NamedScript {
+  const parsed = namedScriptSchema.safeParse(given)
+  if (parsed.success) return { ...given, weight: parsed.data.weight }
+  const place = `scripts.${part}.${parsed.error.issues[0]?.path.join('.') ?? ''}`
+  const what = `Task ${task.name}: the script ${JSON.stringify(given?.name)} of scripts.${part} does not fit`
+  throw new PaddockError('TASK_INVALID', `${what}: ${z.prettifyError(parsed.error)}`, {
+    data: { task: task.name, environment: task.environment, place },
+  })
+}
+
+function scriptsOf(task: Task, part: string, given: readonly NamedScript[] = []): readonly NamedScript[] {
+  return given.map((one) => scriptOf(task, part, one))
 }
 
 async function guarded<Data>(

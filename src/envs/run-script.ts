@@ -15,6 +15,16 @@ export const scriptStepSchema: z.ZodType<ScriptStep> = z.lazy(() =>
   ]),
 )
 
+const script = z.strictObject({ steps: z.array(scriptStepSchema) })
+
+/** A script as an author gives it; without `weight` it weighs 1. */
+export const namedScriptSchema = z.looseObject({
+  name: z.string().min(1),
+  weight: z.number().default(1),
+  script,
+  agents: z.record(z.string(), script).optional(),
+})
+
 /** What came of a step that ran a tool. */
 export interface RanStep extends ToolOutcome {
   readonly tool: string
