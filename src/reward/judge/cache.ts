@@ -4,7 +4,10 @@ import { z } from 'zod'
 import { newId } from '../../core/index.ts'
 import type { Judged } from './reply.ts'
 
-/** Readings by the digest of everything that they depend on: judge, prompt, content, vote. */
+/**
+ * Readings by the digest of everything that they depend on: judge, prompt, content, vote. The judge checks what `get` gives as it
+ * checks a reply; what does not fit is asked again.
+ */
 export interface JudgeCache {
   get(key: string): Promise<Judged | null>
   put(key: string, judged: Judged): Promise<void>

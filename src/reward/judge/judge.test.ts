@@ -116,6 +116,25 @@ describe('what is asked', () => {
     expect(seen.requests - before).toBe(17 + 17 + 1 + 2)
   })
 
+  test.each([
+    { choice: 'WARM', explanation: 'x' },
+    { choice: '', explanation: 'x' },
+    { choice: 'yes' },
+    { choice: 'yes', explanation: 'x'.repeat(20_001) },
+    { choice: 'yes', explanation: 'x', reward: 1 },
+    { choice: ['yes'], explanation: 'x' },
+    'yes',
+    null,
+  ])('what a cache holds is checked as a reply is, and asked again where it does not fit: %j', async (held) => {
+    const { make, seen } = await judgeServer((q) => answer(q, truth(q)))
+    const put: unknown[] = []
+    // A cache of somebody else's, that promises nothing.
+    const cache = { get: async () => held as never, put: async (_: string, judged: unknown) => void put.push(judged) }
+    expect(await make({ cache }).score([oneCase('BAD')], { signal })).toMatchObject([{ status: 'scored', reward: 0 }])
+    expect(seen.requests).toBe(17 + 1 + 2)
+    expect(put).toEqual([{ choice: 'no', explanation: 'so it is' }])
+  })
+
   test('a majority counts and its share is told; without one there is no number', async () => {
     const three = parseRubric(
       {

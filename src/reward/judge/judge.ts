@@ -6,7 +6,7 @@ import { type JudgeCache, memoryCache } from './cache.ts'
 import { drawnBribes } from './bribes.ts'
 import { Canaries, type Probe } from './canaries.ts'
 import { type JudgeCase, makePrompt, promptDigest } from './prompt.ts'
-import type { Judged } from './reply.ts'
+import { type Judged, readCached } from './reply.ts'
 import { composeItems, type Rubric, type RubricItem, valueOf } from './rubric.ts'
 import { type FindJudgeServer, type JudgeServer, noServer, ownServer } from './server.ts'
 import { Shared } from './shared.ts'
@@ -322,7 +322,7 @@ class RubricJudge {
     const { question, answer, reference } = one
     const content = JSON.stringify([this.#digest, item, o.vote, o.swapped, question, answer, reference])
     const key = sha256(content)
-    const known = o.cached ? await this.#cache.get(key) : null
+    const known = o.cached ? readCached(await this.#cache.get(key), item) : null
     if (known !== null) return { ok: true as const, judged: known, tokens: 0, key, known: true }
     const prompt = makePrompt(item, one, { swapped: o.swapped, secret: this.#secret })
     const { vote, to, signal } = o

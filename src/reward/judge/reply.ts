@@ -38,12 +38,21 @@ export function readReply(text: string, item: RubricItem, mark: string): Reading
   } catch {
     return { ok: false, why: 'it is not one JSON object' }
   }
-  const parsed = z
-    .strictObject({ mark: z.string(), explanation: z.string().max(20_000), choice: z.string() })
-    .safeParse(value)
+  const parsed = judgedOf(item).extend({ mark: z.string() }).safeParse(value)
   if (!parsed.success) return { ok: false, why: z.prettifyError(parsed.error) }
   const { choice, explanation } = parsed.data
   if (parsed.data.mark !== mark) return { ok: false, why: 'it does not carry the mark of this question' }
-  if (!item.choices.includes(choice)) return { ok: false, why: `${JSON.stringify(choice)} is none of the choices` }
   return { ok: true, judged: { choice, explanation } }
+}
+
+/** What a cache holds of one item, checked as a reply is. Null: it was never said, or is no longer what somebody could say. */
+export function readCached(value: unknown, item: RubricItem): Judged | null {
+  return judgedOf(item).safeParse(value).data ?? null
+}
+
+function judgedOf({ choices }: RubricItem) {
+  return z.strictObject({
+    choice: z.string().refine((choice) => choices.includes(choice), `must be one of ${JSON.stringify(choices)}`),
+    explanation: z.string().max(20_000),
+  })
 }
