@@ -13,7 +13,7 @@ import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { math } from '../src/reward/index.ts'
+import { math } from '../src/reward/rule/math/index.ts'
 import { readFlags } from './flags.ts'
 import { labelledPairs, type Pair } from './math/pairs.ts'
 

@@ -37,7 +37,7 @@ export default defineEnvironment({
   tools: () => [submit],
   collect: async ({ box }) => ({ items: [{ path: answerPath, content: await box.getFiles(answerPath) }] }),
   verify: async ({ task, artifacts }) => {
-    const right = closeTo(sum(task.data))(environmentKit.artifactText(artifacts, answerPath) ?? '')
+    const right = await closeTo(sum(task.data))(environmentKit.artifactText(artifacts, answerPath) ?? '')
     const verifier = { id: name, version, sha256: environmentKit.sha256(`${name} ${version}`) }
     return scored(right.value, { verifier, trust: 'host', evidence: right.why })
   },

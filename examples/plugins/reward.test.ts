@@ -9,6 +9,6 @@ it.each([
   ['-42', 0],
   ['', 0],
   ['a lot', 0],
-])('the reward of %j is %d', (answer, value) => {
-  expect(closeTo(42)(answer).value).toBe(value)
+])('the reward of %j is %d', async (answer, value) => {
+  expect(await closeTo(42)(answer)).toMatchObject({ value })
 })

@@ -3,8 +3,8 @@ import { numeric, type Rule } from 'paddock-rl/reward'
 
 export function closeTo(gold: number): Rule {
   const exact = numeric(gold)
-  return (answer) => {
-    const result = exact(answer)
+  return async (answer) => {
+    const result = await exact(answer)
     const off = Math.abs(Number(answer) - gold)
     if (result.value === 1 || answer.trim() === '' || !(off <= Math.abs(gold) / 10)) return result
     return { value: 0.5, why: `${answer} is ${off} away from ${gold}` }

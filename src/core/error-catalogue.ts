@@ -616,6 +616,12 @@ export const catalogue = {
     'A rubric file of a judge does not have its shape.',
     'Correct the named place of the file.',
   ),
+  RULE_FAILED: entry(
+    'infra',
+    500,
+    'A rule gave no value for an answer: it took longer than 10 seconds, or its thread ended. The verdict is `infra_error`, without a number.',
+    'Look at the rule and the answer that are named. A pattern with nested quantifiers can be slow on some texts: write it without them.',
+  ),
   RUN_CLOSED: entry('request', 409, 'The run was closed: it takes no more groups.', 'Open another run.'),
   RUN_FULL: entry(
     'request',

@@ -89,7 +89,7 @@ describe('defineEnvironment', () => {
   })
 
   it('weighs a script of plain objects 1, and names the script and the key that do not fit', async () => {
-    // What a plugin without types gives.
+    // A plugin without types gives anything.
     const plain = (...given: readonly unknown[]) =>
       defineEnvironment({ ...spec, scripts: { ...spec.scripts, distractors: async () => given as never } })
     const nearly = { name: 'nearly', script: { steps: [{ say: '41' }] } }

@@ -93,7 +93,7 @@ export interface Judged {
 
 export type Rubric = z.infer<typeof schema>;
 
-export type Rule = (answer: string) => RuleResult;
+export type Rule = (answer: string) => Promise<RuleResult>;
 
 export interface RuleResult {
     readonly value: number;
@@ -138,7 +138,7 @@ export declare function exact(golds: string | readonly string[], steps?: Normali
 
 export declare function hacked(reward: number, facts: DraftFacts): VerdictDraft;
 
-export declare function jsonEqual(gold: unknown): Rule;
+export declare function jsonEqual(gold: unknown, o?: JsonGoldOptions): Rule;
 
 export declare function jsonSchema(schema: Readonly<Record<string, unknown>>): Rule;
 
@@ -156,10 +156,7 @@ export declare function parseRubric(value: unknown, source: string): Rubric;
 
 export declare function penalised(reward: number, penalties: Readonly<Record<string, number>>, weights: Readonly<Record<string, number>>): number;
 
-export declare function regex(pattern: RegExp, o?: {
-    readonly whole?: boolean;
-    readonly maxLength?: number;
-}): Rule;
+export declare function regex(pattern: RegExp, o?: RegexOptions): Rule;
 
 export declare function runCheck(box: Box, spec: CheckSpec): Promise<CheckOutcome>;
 

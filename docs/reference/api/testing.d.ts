@@ -92,7 +92,7 @@ export declare const openaiPlain: EngineFixture;
 
 export declare function requireDocker(): Promise<boolean>;
 
-export declare function ruleContract(name: string, rule: Rule, { right, wrong }: RuleContractOptions): void;
+export declare function ruleContract(name: string, rule: (answer: string) => RuleResult | Promise<RuleResult>, { right, wrong }: RuleContractOptions): void;
 
 export declare function sandboxContract(options: SandboxContractOptions): void;
 

@@ -101,7 +101,7 @@ export default ({
     verify: async ({ task, artifacts }) => {
       const answer = artifactText(artifacts, answerPath)
       const right =
-        answer === null ? { value: 0, why: 'nothing was handed in' } : rules.numeric(gold(task.data))(answer)
+        answer === null ? { value: 0, why: 'nothing was handed in' } : await rules.numeric(gold(task.data))(answer)
       return scored(right.value, {
         verifier: { id: name, version, sha256: sha256(`${name} ${version}: numeric, no tolerance`) },
         // Nothing of the agent's runs anywhere: a rule on the host looks at what it handed in.

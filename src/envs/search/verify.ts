@@ -50,7 +50,7 @@ export async function verifyRecord(
   const { task, artifacts, signal } = context
   signal.throwIfAborted()
   const record = fromArtifacts(artifacts)
-  const { components, why } = measure(record, task.data, await citedTexts(record, await corpusOf()))
+  const { components, why } = await measure(record, task.data, await citedTexts(record, await corpusOf()))
   const { golds, evidence, scoring } = task.data
   const noise = record.noise === undefined ? {} : { noise: record.noise }
   const packed = await Promise.all(artifacts.items.map(packArtifact))
@@ -75,17 +75,17 @@ async function citedTexts({ answer }: SearchRecord, corpus: Corpus): Promise<Rea
   return new Map(found.flatMap((one) => (one === null ? [] : [[one.id, `${one.title}\n${one.text}`]])))
 }
 
-function measure(
+async function measure(
   { searches, opened, answer }: SearchRecord,
   { golds, evidence, scoring }: SearchData,
   cited: ReadonlyMap<string, string>,
-): { readonly components: Readonly<Record<string, number>>; readonly why: readonly string[] } {
+): Promise<{ readonly components: Readonly<Record<string, number>>; readonly why: readonly string[] }> {
   const text = answer?.text ?? ''
   const citations = answer?.citations ?? []
   const shown = new Set([...searches.flatMap(({ hits }) => hits), ...opened])
   const read = citations.filter((id) => shown.has(id)).map((id) => cited.get(id) ?? '')
   // A collection without answers has nothing to hold an answer against.
-  const answered = golds.length === 0 ? {} : answerResults(golds, text, read)
+  const answered = golds.length === 0 ? {} : await answerResults(golds, text, read)
   const results = {
     ...answered,
     ...(scoring.preset === 'evidence' ? { citation_f1: citationF1(citations, evidence) } : {}),
@@ -106,11 +106,11 @@ function measure(
   }
 }
 
-function answerResults(golds: readonly string[], text: string, read: readonly string[]) {
+async function answerResults(golds: readonly string[], text: string, read: readonly string[]) {
   return {
-    em: answerMatch(golds)(text),
-    f1: answerF1(golds)(text),
-    sub_em: answerContains(golds)(text),
+    em: await answerMatch(golds)(text),
+    f1: await answerF1(golds)(text),
+    sub_em: await answerContains(golds)(text),
     answer_in_citations: answerInEvidence(text, read),
   }
 }

@@ -128,7 +128,7 @@ describe('what is asked', () => {
   ])('what a cache holds is checked as a reply is, and asked again where it does not fit: %j', async (held) => {
     const { make, seen } = await judgeServer((q) => answer(q, truth(q)))
     const put: unknown[] = []
-    // A cache of somebody else's, that promises nothing.
+    // A user's cache promises nothing.
     const cache = { get: async () => held as never, put: async (_: string, judged: unknown) => void put.push(judged) }
     expect(await make({ cache }).score([oneCase('BAD')], { signal })).toMatchObject([{ status: 'scored', reward: 0 }])
     expect(seen.requests).toBe(17 + 1 + 2)

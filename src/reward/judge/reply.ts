@@ -45,7 +45,7 @@ export function readReply(text: string, item: RubricItem, mark: string): Reading
   return { ok: true, judged: { choice, explanation } }
 }
 
-/** What a cache holds of one item, checked as a reply is. Null: it was never said, or is no longer what somebody could say. */
+/** An answer from a cache, checked as a reply is. Null: there is none, or it does not fit the item. */
 export function readCached(value: unknown, item: RubricItem): Judged | null {
   return judgedOf(item).safeParse(value).data ?? null
 }

@@ -1,10 +1,20 @@
-export { exact } from './exact.ts'
-export { jsonEqual, jsonSchema } from './json.ts'
-export { math } from './math/index.ts'
-export { numeric, parseNumber, type Tolerance } from './numeric.ts'
-export { regex } from './regex.ts'
+export { type JsonGoldOptions } from './json.ts'
+export { parseNumber, type Tolerance } from './numeric.ts'
+export { type RegexOptions } from './regex.ts'
 export { type Normalisation, type Rule, type RuleResult } from './rule.ts'
-export { set, type SetOptions } from './set.ts'
+export {
+  answerContains,
+  answerF1,
+  answerMatch,
+  exact,
+  jsonEqual,
+  jsonSchema,
+  math,
+  numeric,
+  regex,
+  set,
+} from './rules.ts'
+export { type SetOptions } from './set.ts'
 export {
   compareTables,
   type CompareOptions,
@@ -27,10 +37,7 @@ export {
   withoutDistinct,
 } from './sql/index.ts'
 export {
-  answerContains,
-  answerF1,
   answerInEvidence,
-  answerMatch,
   citationsGrounded,
   duplicateQueries,
   evidenceRecall,

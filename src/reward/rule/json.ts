@@ -1,58 +1,58 @@
-import { isDeepStrictEqual } from 'node:util'
-import { z } from 'zod'
-import { type Rule, verdictOf } from './rule.ts'
+import { canonicalText, duplicateKeys, type LosslessJson, maxNesting, parseLossless } from '../../core/index.ts'
+import { keepsDigits } from './decimal.ts'
+import { type TextRule, verdictOf } from './rule.ts'
 
-/** 1 when the answer is JSON and means the same as gold: key order and white space do not count, array order does. */
-export function jsonEqual(gold: unknown): Rule {
+/** How the gold of {@link jsonEqual} is given. */
+export interface JsonGoldOptions {
+  /** The gold is JSON text, so that every number keeps its digits. Default: it is a value; a large integer is a bigint. */
+  readonly text?: boolean
+}
+
+/** A JSON text as it was read, or why it was not. */
+type JsonAnswer = { readonly ok: true; readonly value: LosslessJson } | { readonly ok: false; readonly why: string }
+
+export function jsonEqual(gold: unknown, o: JsonGoldOptions = {}): TextRule {
+  const read = readJson(o.text === true ? String(gold) : jsonOf(gold))
+  if (!read.ok) throw new RangeError(`The gold cannot be compared: ${read.why}.`)
+  const wanted = canonicalText(read.value)
   return (answer) => {
-    const given = parse(answer)
+    const given = readJson(answer)
     if (!given.ok) return verdictOf(false, given.why)
-    const equal = isDeepStrictEqual(normaliseZero(given.value), normaliseZero(gold))
-    return verdictOf(equal, equal ? 'equal JSON' : `differs: ${JSON.stringify(given.value).slice(0, 200)}`)
+    const found = canonicalText(given.value)
+    return verdictOf(found === wanted, found === wanted ? 'equal JSON' : `differs: ${answer.trim().slice(0, 200)}`)
   }
 }
 
-/** 1 when the answer is JSON that fits a JSON schema (draft 2020-12, as far as zod reads it). Throws on a bad schema. */
-export function jsonSchema(schema: Readonly<Record<string, unknown>>): Rule {
-  const shape = z.fromJSONSchema(schema)
-  return (answer) => {
-    const given = parse(answer)
-    if (!given.ok) return verdictOf(false, given.why)
-    const checked = shape.safeParse(given.value)
-    return checked.success ? verdictOf(true, 'fits the schema') : verdictOf(false, z.prettifyError(checked.error))
-  }
-}
-
-type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string }
-
-/** Deepest nesting that is compared: what lies deeper is no answer, and comparing it would end the stack. */
-const deepest = 500
-
-function parse(answer: string): Parsed {
+/** Reads JSON that has one meaning: strictly, at most 256 levels deep, no key twice in an object. */
+export function readJson(text: string): JsonAnswer {
+  let value: LosslessJson
   try {
-    const value: unknown = JSON.parse(answer)
-    return isDeeper(value) ? { ok: false, why: `nested deeper than ${deepest}` } : { ok: true, value }
-  } catch {
-    return { ok: false, why: 'not JSON' }
+    value = parseLossless(text)
+  } catch (error) {
+    const why = String(error instanceof Error ? error.message : error)
+    return { ok: false, why: why.includes('nested') ? `nested deeper than ${maxNesting}` : 'not JSON' }
   }
+  const [twice] = duplicateKeys(value)
+  return twice === undefined ? { ok: true, value } : { ok: false, why: `the key ${twice} is there twice` }
 }
 
-/** Level by level, so that no depth is too much. */
-function isDeeper(value: unknown): boolean {
-  let level: readonly unknown[] = [value]
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > deepest) return true
-    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
+/** JSON text of a value. Throws RangeError for what JSON cannot say, and for a number whose digits are lost. */
+export function jsonOf(value: unknown, path = 'gold'): string {
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value === 'number') {
+    if (keepsDigits(value)) return JSON.stringify(value)
+    throw new RangeError(
+      `${path} is ${value}: JavaScript keeps 15 digits of a number this large. Give a bigint, or the gold as JSON text.`,
+    )
   }
-  return false
-}
-
-// JSON knows one zero; a deep strict comparison knows two.
-function normaliseZero(value: unknown): unknown {
-  if (value === 0) return 0
-  if (Array.isArray(value)) return value.map(normaliseZero)
+  if (Array.isArray(value)) return `[${value.map((item, i) => jsonOf(item, `${path}[${i}]`)).join(',')}]`
   if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, normaliseZero(inner)]))
+    const members = Object.entries(value).flatMap(([key, item]) =>
+      item === undefined ? [] : [`${JSON.stringify(key)}:${jsonOf(item, `${path}.${key}`)}`],
+    )
+    return `{${members.join(',')}}`
   }
-  return value
+  const text = JSON.stringify(value)
+  if (text === undefined) throw new RangeError(`${path} is no JSON value.`)
+  return text
 }

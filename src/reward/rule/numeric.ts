@@ -1,4 +1,17 @@
-import { quote, type Rule, verdictOf } from './rule.ts'
+import {
+  compare,
+  type Decimal,
+  keepsDigits,
+  longestNumber,
+  isWhole,
+  larger,
+  magnitude,
+  minus,
+  read,
+  textOf,
+  times,
+} from './decimal.ts'
+import { quote, type TextRule, tooLong, verdictOf } from './rule.ts'
 
 /** How far from gold a number may be: the larger of both bounds counts. Default: equal. */
 export interface Tolerance {
@@ -6,17 +19,6 @@ export interface Tolerance {
   /** Fraction of the gold's magnitude. */
   readonly relative?: number
 }
-
-/** `digits / 10 ** scale`, exactly. */
-interface Decimal {
-  readonly digits: bigint
-  readonly scale: number
-}
-
-const numberPattern = /^([+-]?)(\d+(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?$/
-/** Longest text that is read as a number, and largest exponent: a double's digits end far below both. */
-const longest = 5000
-const largestExponent = 1000
 
 /**
  * Reads one decimal number: sign, thousands commas in groups of three, exponent, a trailing percent sign (divided by
@@ -26,11 +28,9 @@ export function parseNumber(text: string): number | null {
   return read(text)?.value ?? null
 }
 
-/**
- * 1 when the answer is one number within tolerance of gold, by their digits: `9007199254740992.0` is not `9007199254740993`,
- * and 1.1 is 0.1 from 1. A fraction that a double prints as is also met by the same double (0.1 by `0.10000000000000001`).
- */
-export function numeric(gold: number | string, tolerance: Tolerance = {}): Rule {
+export function numeric(gold: number | string, tolerance: Tolerance = {}): TextRule {
+  if (typeof gold === 'number' && Number.isFinite(gold) && !keepsDigits(gold))
+    throw new RangeError(`JavaScript keeps 15 digits of a number as large as ${gold}: give the gold as text.`)
   const wanted = read(String(gold))
   if (wanted === null) throw new RangeError(`The gold ${quote(String(gold))} is not a number.`)
   const bound = larger(decimalOf(tolerance.absolute), times(decimalOf(tolerance.relative), wanted.exact))
@@ -38,6 +38,7 @@ export function numeric(gold: number | string, tolerance: Tolerance = {}): Rule 
   const printed = read(String(wanted.value))?.exact
   const isDouble = !isWhole(wanted.exact) && printed !== undefined && compare(printed, wanted.exact) === 0
   return (answer) => {
+    if (answer.trim().length > longestNumber) return tooLong(answer, longestNumber)
     const given = read(answer)
     if (given === null) return verdictOf(false, `${quote(answer)} is not a number`)
     const distance = magnitude(minus(given.exact, wanted.exact))
@@ -49,67 +50,9 @@ export function numeric(gold: number | string, tolerance: Tolerance = {}): Rule 
   }
 }
 
-function read(text: string): { readonly value: number; readonly exact: Decimal } | null {
-  const trimmed = text.trim()
-  if (trimmed.length > longest) return null
-  const percent = trimmed.endsWith('%')
-  const body = (percent ? trimmed.slice(0, -1).trim() : trimmed).replace(/^\u2212/, '-')
-  const [, sign = '', written = '', exponent = '0'] = numberPattern.exec(body) ?? []
-  if (written === '' || Math.abs(Number(exponent)) > largestExponent) return null
-  const plain = written.replaceAll(',', '')
-  const value = Number(`${sign}${plain}e${exponent}`)
-  if (!Number.isFinite(value)) return null
-  const [before = '', behind = ''] = plain.split('.')
-  const digits = BigInt(`${before}${behind}`)
-  const exact = shifted(sign === '-' ? -digits : digits, Number(exponent) - behind.length - (percent ? 2 : 0))
-  return { value: percent ? value / 100 : value, exact }
-}
-
 function decimalOf(bound: number | undefined): Decimal {
   const found = bound === undefined ? read('0') : read(String(bound))
   if (found === null || found.exact.digits < 0n)
     throw new RangeError(`The tolerance ${bound} is not a number from 0 on.`)
   return found.exact
-}
-
-function shifted(digits: bigint, by: number): Decimal {
-  return by >= 0 ? { digits: digits * 10n ** BigInt(by), scale: 0 } : { digits, scale: -by }
-}
-
-function at(scale: number, of: Decimal): bigint {
-  return of.digits * 10n ** BigInt(scale - of.scale)
-}
-
-function minus(a: Decimal, b: Decimal): Decimal {
-  const scale = Math.max(a.scale, b.scale)
-  return { digits: at(scale, a) - at(scale, b), scale }
-}
-
-function times(a: Decimal, b: Decimal): Decimal {
-  return magnitude({ digits: a.digits * b.digits, scale: a.scale + b.scale })
-}
-
-function magnitude({ digits, scale }: Decimal): Decimal {
-  return { digits: digits < 0n ? -digits : digits, scale }
-}
-
-function compare(a: Decimal, b: Decimal): number {
-  const { digits } = minus(a, b)
-  return digits < 0n ? -1 : digits > 0n ? 1 : 0
-}
-
-function larger(a: Decimal, b: Decimal): Decimal {
-  return compare(a, b) < 0 ? b : a
-}
-
-function isWhole({ digits, scale }: Decimal): boolean {
-  return digits % 10n ** BigInt(scale) === 0n
-}
-
-function textOf({ digits, scale }: Decimal): string {
-  const text = `${digits < 0n ? -digits : digits}`.padStart(scale + 1, '0')
-  const behind = scale === 0 ? '' : text.slice(-scale).replace(/0+$/, '')
-  const whole = scale === 0 ? text : text.slice(0, -scale)
-  const all = `${digits < 0n ? '-' : ''}${whole}${behind === '' ? '' : `.${behind}`}`
-  return all.length > 40 ? `${all.slice(0, 40)}…` : all
 }

@@ -4,8 +4,14 @@ export interface RuleResult {
   readonly why: string
 }
 
-/** A rule over the text that an agent gave. Pure, total: every text gets a number, because an odd text is the agent's. */
-export type Rule = (answer: string) => RuleResult
+/** A rule that compares on the thread that asks. */
+export type TextRule = (answer: string) => RuleResult
+
+/**
+ * A rule over the text that an agent gave. Pure and total: every text gets a number, because an odd text is the agent's. A rule that
+ * fails throws, and the verdict has no number.
+ */
+export type Rule = (answer: string) => Promise<RuleResult>
 
 /** How texts are made comparable before a rule looks at them. Each step is off unless named. */
 export interface Normalisation {
@@ -30,6 +36,11 @@ export function normalise(text: string, steps: Normalisation): string {
 /** 1 or 0 with a reason. */
 export function verdictOf(passes: boolean, why: string): RuleResult {
   return { value: passes ? 1 : 0, why }
+}
+
+/** 0 for an answer that is longer than is compared. */
+export function tooLong(answer: string, most: number): RuleResult {
+  return verdictOf(false, `the answer has ${answer.length} characters; at most ${most} are compared`)
 }
 
 /** A bounded quotation for a reason. */

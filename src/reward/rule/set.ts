@@ -1,4 +1,4 @@
-import { type Normalisation, normalise, type Rule } from './rule.ts'
+import { type Normalisation, normalise, type TextRule } from './rule.ts'
 
 /** How a text is cut into items. Default: one per line, trimmed, empty ones dropped, duplicates count once. */
 export interface SetOptions {
@@ -8,11 +8,7 @@ export interface SetOptions {
   readonly score: 'all_or_nothing' | 'f1'
 }
 
-/**
- * Compares the answer's items with gold as sets. F1 = 2PR/(P+R) over distinct items, so repeating a right item gains
- * nothing and listing everything costs precision. Two empty sets are equal.
- */
-export function set(golds: readonly string[], o: SetOptions): Rule {
+export function set(golds: readonly string[], o: SetOptions): TextRule {
   const steps = o.steps ?? { trim: true, unicode: true }
   const cut = (texts: readonly string[]) => new Set(texts.map((t) => normalise(t, steps)).filter((t) => t !== ''))
   const wanted = cut(golds)

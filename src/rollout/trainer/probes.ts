@@ -89,10 +89,12 @@ export class Probes {
       return {
         ...answer,
         promptTokens: ids.length,
-        continuations: continuations.map((one) => {
-          const found = rule === null ? null : rule(one.text)
-          return { ...one, value: found?.value ?? null, why: found?.why ?? null }
-        }),
+        continuations: await Promise.all(
+          continuations.map(async (one) => {
+            const found = rule === null ? null : await rule(one.text)
+            return { ...one, value: found?.value ?? null, why: found?.why ?? null }
+          }),
+        ),
         budget: { tokens, spent: spent.tokens },
       }
     } catch (cause) {

@@ -1,0 +1,144 @@
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import { PaddockError } from '../../../core/index.ts'
+import type { RuleResult } from '../rule.ts'
+import type { RuleName } from '../text-rules.ts'
+
+/** One rule, as data that a thread can be given. */
+export interface RuleSpec {
+  /** Another one for each rule that is made in this process. */
+  readonly id: number
+  readonly name: RuleName
+  readonly args: readonly unknown[]
+}
+
+export interface RuleRequest {
+  readonly rule: RuleSpec
+  readonly answer: string
+}
+
+/** `ready`: the thread has loaded. */
+export type RuleReply = { readonly ready: true } | { readonly result: RuleResult } | { readonly fault: string }
+
+interface Job extends RuleRequest {
+  readonly resolve: (result: RuleResult) => void
+  readonly reject: (error: unknown) => void
+}
+
+interface Thread {
+  readonly worker: Worker
+  job: Job | null
+  deadline: NodeJS.Timeout | null
+}
+
+/**
+ * Threads that compare answers, so that no answer holds the loop that serves model calls. They start when they are needed, at most one
+ * for two processors and at most four, and keep no process alive.
+ */
+export class RulePool {
+  readonly #threads = new Set<Thread>()
+  readonly #idle: Thread[] = []
+  readonly #waiting: Job[] = []
+  readonly #most: number
+  readonly #deadlineMs: number
+
+  /** `deadlineMs`: what one answer may take, its wait for a thread apart. */
+  constructor(o: { readonly threads?: number; readonly deadlineMs?: number } = {}) {
+    this.#most = o.threads ?? Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)))
+    this.#deadlineMs = o.deadlineMs ?? 10_000
+  }
+
+  /**
+   * Applies a rule to an answer. Throws `RULE_FAILED` if the deadline passes, the thread's memory ends, or the rule has a fault.
+   */
+  run(request: RuleRequest): Promise<RuleResult> {
+    const { promise, resolve, reject } = Promise.withResolvers<RuleResult>()
+    this.#waiting.push({ ...request, resolve, reject })
+    this.#next()
+    return promise
+  }
+
+  #next(): void {
+    if (this.#waiting.length === 0) return
+    const thread = this.#idle.pop()
+    if (thread !== undefined) return this.#give(thread)
+    if (this.#threads.size < this.#most) this.#start()
+  }
+
+  #start(): void {
+    const file = import.meta.url.endsWith('.ts') ? './rule-worker.ts' : './rule-worker.js'
+    // Flags of the parent (a test runner's loaders) mean nothing to this thread.
+    const worker = new Worker(new URL(file, import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: 512 },
+    })
+    const thread: Thread = { worker, job: null, deadline: null }
+    this.#threads.add(thread)
+    worker.on('message', (reply: RuleReply) => this.#take(thread, reply))
+    worker.on('error', (error) => this.#lose(thread, String(error)))
+    worker.on('exit', () => this.#lose(thread, 'its thread ended'))
+  }
+
+  #give(thread: Thread): void {
+    const job = this.#waiting.shift()
+    if (job === undefined) {
+      thread.worker.unref()
+      this.#idle.push(thread)
+      return
+    }
+    thread.job = job
+    // A process that waits for an answer stays.
+    thread.worker.ref()
+    // An answer that came while this loop was held is read before the deadline counts.
+    const late = (): void => void setImmediate(() => thread.job === job && this.#lose(thread, this.#tooLate()))
+    thread.deadline = setTimeout(late, this.#deadlineMs)
+    const { rule, answer } = job
+    try {
+      thread.worker.postMessage({ rule, answer } satisfies RuleRequest)
+    } catch (error) {
+      this.#take(thread, { fault: String(error) })
+    }
+  }
+
+  #take(thread: Thread, reply: RuleReply): void {
+    const job = this.#release(thread)
+    if (job !== null && 'result' in reply) job.resolve(reply.result)
+    if (job !== null && 'fault' in reply) job.reject(failed(job, reply.fault))
+    this.#give(thread)
+  }
+
+  #lose(thread: Thread, why: string): void {
+    if (!this.#threads.delete(thread)) return
+    const job = this.#release(thread)
+    void thread.worker.terminate()
+    // A thread that never loaded would not load the next time either.
+    const lost = job === null ? this.#waiting.splice(0) : [job]
+    for (const one of lost) one.reject(failed(one, why))
+    const at = this.#idle.indexOf(thread)
+    if (at !== -1) this.#idle.splice(at, 1)
+    this.#next()
+  }
+
+  #release(thread: Thread): Job | null {
+    const { job, deadline } = thread
+    if (deadline !== null) clearTimeout(deadline)
+    thread.job = null
+    thread.deadline = null
+    return job
+  }
+
+  #tooLate(): string {
+    return `it took longer than ${this.#deadlineMs} ms`
+  }
+}
+
+function failed({ rule, answer }: RuleRequest, why: string): PaddockError {
+  const data = { rule: rule.name, characters: answer.length }
+  return new PaddockError(
+    'RULE_FAILED',
+    `${rule.name} gave no value for an answer of ${answer.length} characters: ${why}`,
+    {
+      data,
+    },
+  )
+}
