@@ -224,6 +224,10 @@ export interface SessionStats {
   readonly exhausted: 'maxCalls' | 'maxSampledTokens' | 'maxWallMs' | null
   /** Causes of the calls that ended without an answer, through no fault of the agent, and were not answered when they were repeated. */
   readonly taints: readonly string[]
+  /** Why faults of its engine leave nothing of what it sampled to train; null: something is left, or nothing was sampled. */
+  readonly unsound: string | null
+  /** Some answer may be trained, as far as its engine goes. */
+  readonly hasSound: boolean
   /** Code of the last refusal or engine error, null when the last call was answered. */
   readonly lastError: string | null
   /** The past of another session is still being given again, or was left where the harness went its own way. */

@@ -9,7 +9,7 @@ import {
   PaddockError,
   present,
 } from '../core/index.ts'
-import { type CallIntent, type WireFault, wireFaultOf } from '../trajectory/index.ts'
+import { type CallIntent, unsoundnessOf, type WireFault, wireFaultOf } from '../trajectory/index.ts'
 import { type AskedGeneration, callDigest, type GenerationRoute, idHeader, keptHeaders } from './asked-generation.ts'
 import { isAnswered } from './is-answered.ts'
 import { faultOf } from './blame.ts'
@@ -58,6 +58,9 @@ export interface GenerationTotals {
   promptTokens: number
 }
 
+/** So many broken answers in a row make an event. */
+const mostBroken = 3
+
 /** The generation routes of all dialects: body, retry rule, budget, admission, then a {@link RunningCall}. */
 export class Generations {
   readonly totals: GenerationTotals = { calls: 0, sampledTokens: 0, promptTokens: 0 }
@@ -67,6 +70,8 @@ export class Generations {
   private readonly aroundCalls: CallSurroundings<RunningCall>
   private readonly commits = new Set<() => void>()
   private readonly past: PastCalls
+  /** Answers in a row with logprobs that are no numbers. */
+  private brokenInRow = 0
   /** Errors whose fault is recorded with their call. */
   private readonly told = new WeakSet<PaddockError>()
 
@@ -322,13 +327,23 @@ export class Generations {
     const { findings } = commit
     // What never gives ids loses none, and an answer that was cut off may have had more to tell.
     const loss = engine.gives.tokenIds && commit.outcome.kind === 'complete' ? lossOf(findings) : null
-    if (loss === null && !commit.segments.some(({ origin }) => origin === 'sampled')) return
-    if (!session.trust.note(wireFaultOf(findings), loss, streamed)) return
-    const replica = shownUrl(engine.url)
-    const fault = wireFaultOf(findings) ?? loss
-    const what = session.trust.refusedFor === null ? 'whole answers are asked for' : 'its calls are refused'
-    const detail = `session ${session.record.id}: ${fault}; ${what} from now on`
-    this.around.emit({ type: 'engine', what: 'distrusted', replica, detail })
+    const hasSampled = commit.segments.some(({ origin }) => origin === 'sampled')
+    if (loss === null && !hasSampled) return
+    const unsoundness = unsoundnessOf(findings)
+    if (hasSampled) session.faults.sampled(unsoundness)
+    const wireFault = wireFaultOf(findings)
+    if (session.trust.note(wireFault, loss, streamed)) {
+      const what = session.trust.refusedFor === null ? 'whole answers are asked for' : 'its calls are refused'
+      this.distrust(session, `${wireFault ?? loss}; ${what} from now on`)
+    }
+    this.brokenInRow = unsoundness !== null && wireFault === null ? this.brokenInRow + 1 : 0
+    if (this.brokenInRow === mostBroken)
+      this.distrust(session, `${unsoundness} in ${mostBroken} answers in a row; they do not train`)
+  }
+
+  private distrust(session: LiveSession, why: string): void {
+    const detail = `session ${session.record.id}: ${why}`
+    this.around.emit({ type: 'engine', what: 'distrusted', replica: shownUrl(this.around.engine.url), detail })
   }
 
   private settled(call: RunningCall, ended: EndedCall): void {

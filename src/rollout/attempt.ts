@@ -73,12 +73,18 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
     agentMs: agent.agentMs,
   }
   const harnessFault = agent.report?.fault ?? null
-  const taints = [...new Set(stats?.taints)]
+  const unanswered = stats?.taints ?? []
   const judged = planned(
     run,
     agent,
-    judgeEnd({ ...agent, stats: { ...agent.stats, taints }, cancelled: run.signal.aborted && agent.fault !== null }),
+    judgeEnd({
+      ...agent,
+      stats: { ...agent.stats, taints: unanswered },
+      cancelled: run.signal.aborted && agent.fault !== null,
+    }),
   )
+  // A reward for answers that are all unsound belongs to no policy.
+  const taints = [...new Set([...unanswered, ...(stats?.unsound == null ? [] : [stats.unsound])])]
   const { catalogue } = run.store
   for (const cause of taints) await catalogue.taint(log.rolloutId, cause)
   let done: Done | null = null

@@ -18,6 +18,7 @@ export {
   verdictInForce,
   verdictOfPolicy,
   verifiersVerdict,
+  unsoundnessOf,
   wireFaultOf,
   wireFaults,
 } from './contract/index.ts'

@@ -27,6 +27,8 @@ export type MaskReason =
   /** The call's class is not selected for training. */
   | 'class'
   | 'missing_logprob'
+  /** A logprob of its answer is no finite number: the forward pass that sampled it is broken. */
+  | 'nan_logprob'
   | 'stop_cut'
   /** Its weights changed while it was sampled, at an unknown token or over the KV cache of older weights. */
   | 'mixed_weights'

@@ -119,23 +119,26 @@ describe('pitfall 13: the end of an answer leaves only when it is stored', () =>
 })
 
 describe('pitfall 14: logprobs that are null, no number, or the floor', () => {
-  it.each(['NaN', 'null', '-9999.0'])('%s: the token is flagged, masked, and breaks no JSON', async (value) => {
-    for (const stream of [false, true]) {
-      const rollout = await lab.rollout()
-      const order = { kind: 'bad_logprob', value: value === '-9999.0' ? '-9999' : value, token: 3 }
-      await lab.fault({ ...order, match: { session: rollout.sessionId } })
-      const speaker = rollout.speaker('chat')
-      speaker.user('Talk.')
-      expect((await rollout.ask(speaker, { stream, tools: [] })).text).toContain('It kept every token.')
-      const { findings, report, manifest } = await rollout.judge()
-      expect(findings).toEqual([value === '-9999.0' ? 'floored_logprob' : 'nan_logprob'])
-      // The floor is what the engine says; no number is nothing to train on.
-      const lost = value === '-9999.0' ? 0 : 1
-      expect(manifest.tokens.trainable).toBe(report.sampledTokens - lost)
-      expect(report.deviations.filter((one) => one.kind !== 'logprob')).toEqual([])
-      if (lost === 1) expect([manifest.tokens.masked, report.deviations]).toEqual([{ missing_logprob: 1 }, []])
-    }
-  })
+  it.each(['NaN', 'null', '-9999.0'])(
+    '%s: the token is flagged and breaks no JSON; an answer with no number is masked whole',
+    async (value) => {
+      for (const stream of [false, true]) {
+        const rollout = await lab.rollout()
+        const order = { kind: 'bad_logprob', value: value === '-9999.0' ? '-9999' : value, token: 3 }
+        await lab.fault({ ...order, match: { session: rollout.sessionId } })
+        const speaker = rollout.speaker('chat')
+        speaker.user('Talk.')
+        expect((await rollout.ask(speaker, { stream, tools: [] })).text).toContain('It kept every token.')
+        const { findings, report, manifest } = await rollout.judge()
+        expect(findings).toEqual([value === '-9999.0' ? 'floored_logprob' : 'nan_logprob'])
+        // The floor is what the engine says; no number comes from a broken forward pass.
+        const lost = value === '-9999.0' ? 0 : report.sampledTokens
+        expect(manifest.tokens.trainable).toBe(report.sampledTokens - lost)
+        expect(report.deviations.filter((one) => one.kind !== 'logprob')).toEqual([])
+        if (lost > 0) expect([manifest.tokens.masked, report.deviations]).toEqual([{ nan_logprob: lost }, []])
+      }
+    },
+  )
 
   it('logprobs are asked for with the count that gives them, whatever the client asked', async () => {
     for (const asked of [

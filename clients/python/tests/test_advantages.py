@@ -62,6 +62,20 @@ class Numbers(unittest.TestCase):
         found = advantages(round_of([1.0, None, 0.0, 0.0]), "mean")
         close(self, list(found.by_rollout.values()), [2 / 3, None, -1 / 3, -1 / 3])
 
+    def test_a_member_of_which_no_token_trains_has_no_part_in_a_baseline(self) -> None:
+        header = encoder.simple([100.0, 1.0, 0.0])
+        header["rows"][0]["arrays"]["loss_mask"] = [0] * len(header["rows"][0]["arrays"]["loss_mask"])
+        group = decode(encoder.encode(header))
+        for method in ("mean", "rloo", "grpo"):
+            others = advantages(round_of([None, 1.0, 0.0]), method).by_rollout
+            self.assertEqual(advantages(group, method).by_rollout, others)
+        shaped = advantages(group, "mean", shape=lambda of: {one.rollout_id: one.reward or 0.0 for one in of.members})
+        close(self, list(shaped.by_rollout.values()), [None, 0.5, -0.5])
+        # A group says itself that its cut members count.
+        header["members"][0]["cut"] = "mask"
+        masked = advantages(decode(encoder.encode(header)), "mean")
+        close(self, [masked.by_rollout["r1"]], [1 - 101 / 3])
+
     def test_presets_are_what_their_trainers_do(self) -> None:
         rewards = [1.0, 0.0, 0.0, 0.5]
         mean, deviation = statistics.fmean(rewards), statistics.stdev(rewards)

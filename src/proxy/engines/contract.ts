@@ -62,8 +62,8 @@ export interface EngineAdapter {
   /** Root without `/v1` and without trailing slash. */
   readonly url: string
   readonly apiKey: string | null
-  /** What this engine promises; a promise not kept is a finding on the call. */
-  readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean }
+  /** What this engine promises; a promise not kept is a finding on the call. `everyLogprob` false: it leaves some out by design. */
+  readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean; readonly everyLogprob?: false }
   /** As configured, or as last learned; what was true for a call stands with its tokens. */
   readonly logprobKind: LogprobKind
   planChat(facts: EngineRequestFacts): EngineRequestPlan

@@ -281,6 +281,8 @@ export class LiveSession {
       modelWaitMs: this.waited + running,
       exhausted: this.exhausted(),
       taints: this.faults.causes,
+      unsound: this.faults.unsound,
+      hasSound: this.faults.hasSound,
       lastError: this.lastError,
       replaying: this.replay !== null,
     }

@@ -38,7 +38,7 @@ export interface AnsweredCall {
   readonly forked: DriftCause | null
   readonly logprobKind: LogprobKind
   /** What the engine promised; a promise not kept is a finding. */
-  readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean }
+  readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean; readonly everyLogprob?: false }
   /** How many choices were asked for. */
   readonly n: number
   /** How many ids the engine's vocabulary has, null where it does not tell. */

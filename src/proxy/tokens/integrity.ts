@@ -10,7 +10,7 @@ export interface IntegrityFacts {
   readonly answer: Answer
   /** False for an answer that broke off: totals are not expected to agree. */
   readonly whole: boolean
-  readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean }
+  readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean; readonly everyLogprob?: false }
   /** How many choices were asked for. */
   readonly n: number
   /** Ids are below it; null where the engine does not tell its vocabulary. */
@@ -20,8 +20,8 @@ export interface IntegrityFacts {
 
 /**
  * The one place where an engine's wire is judged, whatever engine, route and transport it came by. Findings of one answer:
- * those of `wireFaults`, which void it, and `missing_ids`, `missing_logprobs`, `infinite_logprob`, `floored_logprob`,
- * `nan_logprob`, `missing_finish_reason`, `missing_usage`.
+ * those of `wireFaults`, which void it, `nan_logprob` and `infinite_logprob`, which mask it, and `missing_ids`, `missing_logprobs`,
+ * `absent_logprob`, `floored_logprob`, `missing_finish_reason`, `missing_usage`.
  */
 export function findingsOf(facts: IntegrityFacts): readonly string[] {
   const { answer, whole } = facts
@@ -71,7 +71,8 @@ function findInChoice(choice: ChoiceAnswer, { whole, gives, n, vocabulary }: Int
   // By index: an iterator makes an object of each number.
   for (let at = 0; at < logprobs.length; at += 1) {
     const finding = findingOf(logprobs[at] ?? Number.NaN)
-    if (finding !== null) found.push(finding)
+    if (finding !== null)
+      found.push(finding === 'nan_logprob' && gives.everyLogprob === false ? 'absent_logprob' : finding)
     const named = idNamedBy(choice.tokenTexts[at])
     if (named !== null && named !== choice.tokenIds[at]) found.push('logprob_count_mismatch')
   }
@@ -95,7 +96,10 @@ function hasInvalidCount({ usage }: Answer): boolean {
 }
 
 /** Logprobs and flags of a choice, aligned with its ids; null logprobs where the engine gave none that can be aligned. */
-export function alignedLogprobs(choice: ChoiceAnswer): { logprobs: Float32Array | null; flags: Uint8Array | null } {
+export function alignedLogprobs(
+  choice: ChoiceAnswer,
+  { everyLogprob }: IntegrityFacts['gives'],
+): { logprobs: Float32Array | null; flags: Uint8Array | null } {
   const length = choice.tokenIds.length
   // Another count means that nobody can say which logprob is whose: none is better than a shifted one.
   if (choice.logprobs.length !== length || length === 0) {
@@ -108,7 +112,7 @@ export function alignedLogprobs(choice: ChoiceAnswer): { logprobs: Float32Array 
     const flag = flagOf(choice.logprobs[at] ?? Number.NaN)
     if (flag === 0) continue
     flags ??= new Uint8Array(length)
-    flags[at] = flag
+    flags[at] = flag === tokenFlag.nan && everyLogprob === false ? tokenFlag.missing : flag
     if (flag === tokenFlag.nan) logprobs[at] = Number.NaN
   }
   return { logprobs, flags }

@@ -364,7 +364,7 @@ export class RecordedTree {
       : tokens.length === 0
         ? []
         : [{ start: 0, end: tokens.length, policy, mixing } as const]
-    const { logprobs, flags } = alignedLogprobs(choice)
+    const { logprobs, flags } = alignedLogprobs(choice, call.gives)
     return {
       id: newId(),
       sessionId: this.sessionId,

@@ -26,6 +26,8 @@ export class AgentSessions {
         modelWaitMs: one.modelWaitMs + other.modelWaitMs,
         exhausted: one.exhausted ?? other.exhausted,
         taints: [...new Set([...one.taints, ...other.taints])],
+        unsound: one.hasSound || other.hasSound ? null : (one.unsound ?? other.unsound),
+        hasSound: one.hasSound || other.hasSound,
         lastError: one.lastError ?? other.lastError,
         replaying: one.replaying || other.replaying,
       }),

@@ -10,7 +10,7 @@ import {
   systemClock,
   type Task,
 } from '../../core/index.ts'
-import type { OpenedSession, OpenSession, Proxy } from '../../proxy/index.ts'
+import type { OpenedSession, OpenSession, Proxy, SessionStats } from '../../proxy/index.ts'
 import {
   callFaultsOf,
   carriedSlots,
@@ -282,12 +282,7 @@ export class OutsideGroups {
       if (rollout.end === end && rollout.endDetail === detail) return requireSaid(rollout, verdict)
       throw new PaddockError('STORE_CONFLICT', `rollout ${rolloutId} has ended as ${rollout.end}`)
     }
-    for (const { id, role } of await recorder.sessions({ rolloutId })) {
-      // A probe is the trainer's, and goes on.
-      if (role === 'probe') continue
-      await this.#proxy.closeSession(id)
-      for (const cause of await this.#taintsOf(id)) await catalogue.taint(rolloutId, cause)
-    }
+    await this.#closeSessions(rolloutId)
     const { groupId, slot } = rollout
     const cut = await outsideCutVerdict({ catalogue, recorder }, { rolloutId, groupId, slot, end })
     if (cut !== null) {
@@ -307,13 +302,31 @@ export class OutsideGroups {
     await catalogue.endRollout(rollout.id, this.#clock.now(), end, detail)
   }
 
+  /** Closes the sessions of a rollout that ends, and taints it for the faults that they met. */
+  async #closeSessions(rolloutId: Id): Promise<void> {
+    const { catalogue, recorder } = this.#store
+    const agents: Pick<SessionStats, 'unsound' | 'hasSound'>[] = []
+    for (const { id, role } of await recorder.sessions({ rolloutId })) {
+      // A probe is the trainer's, and goes on.
+      if (role === 'probe') continue
+      await this.#proxy.closeSession(id)
+      const faults = await this.#faultsOf(id)
+      for (const cause of faults.taints) await catalogue.taint(rolloutId, cause)
+      if (role === 'agent') agents.push(faults)
+    }
+    if (agents.some(({ hasSound }) => hasSound)) return
+    const unsound = agents.find((one) => one.unsound !== null)?.unsound
+    if (unsound != null) await catalogue.taint(rolloutId, unsound)
+  }
+
   /** The proxy has forgotten a session of an earlier process that no request continued: its log is read. */
-  async #taintsOf(sessionId: Id): Promise<readonly string[]> {
+  async #faultsOf(sessionId: Id): Promise<Pick<SessionStats, 'taints' | 'unsound' | 'hasSound'>> {
     try {
-      return this.#proxy.sessionStats(sessionId).taints
+      return this.#proxy.sessionStats(sessionId)
     } catch (error) {
       if (!isPaddockError(error) || error.code !== 'SESSION_UNKNOWN') throw error
-      return callFaultsOf(await this.#store.recorder.session(sessionId, { bodies: [] })).causes
+      const { causes, unsound, hasSound } = callFaultsOf(await this.#store.recorder.session(sessionId, { bodies: [] }))
+      return { taints: causes, unsound, hasSound }
     }
   }
 

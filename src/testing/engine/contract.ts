@@ -190,7 +190,7 @@ const sampledOf = (log: SessionLog) => log.segments.filter(({ origin, stopCut })
 
 function unexpected({ calls }: SessionLog, { missesLogprobs }: EngineContractOptions): readonly string[] {
   const findings = calls.flatMap(({ commit }) => commit?.findings ?? [])
-  return findings.filter((finding) => missesLogprobs !== true || finding !== 'nan_logprob')
+  return findings.filter((finding) => missesLogprobs !== true || finding !== 'absent_logprob')
 }
 
 function expectTokens(log: SessionLog, given: EngineContractOptions, kind: 'text' | 'call'): void {

@@ -1,5 +1,6 @@
 import type { Id } from '../../core/index.ts'
 import type { CallRecord } from './call.ts'
+import { unsoundnessOf } from './finding.ts'
 import type { SessionLog } from './recorder.ts'
 
 /** The cause of a call that the end of its process cut off. */
@@ -7,9 +8,11 @@ const interrupted = 'interrupted'
 
 /**
  * Calls that ended without an answer and through no fault of the agent (invariant I7). A fault stands until the same request
- * is answered: the answer of a retry lifts the faults of all calls that it repeats.
+ * is answered: the answer of a retry lifts the faults of all calls that it repeats. It also knows whether any answer is sound.
  */
 export class CallFaults {
+  #hasSound = false
+  #unsound: string | null = null
   readonly #causes = new Map<Id, string>()
   readonly #retryOf = new Map<Id, Id>()
 
@@ -26,6 +29,22 @@ export class CallFaults {
   answered(callId: Id): void {
     if (this.#causes.size === 0) return
     for (let id: Id | undefined = callId; id !== undefined; id = this.#retryOf.get(id)) this.#causes.delete(id)
+  }
+
+  /** The model sampled an answer; `unsoundness`: why none of its tokens may be trained. */
+  sampled(unsoundness: string | null): void {
+    if (unsoundness === null) this.#hasSound = true
+    else this.#unsound ??= unsoundness
+  }
+
+  /** Why the engine's faults leave nothing of all that was sampled to train; null: something is left, or nothing was sampled. */
+  get unsound(): string | null {
+    return this.#hasSound ? null : this.#unsound
+  }
+
+  /** Some answer may be trained, as far as its engine goes. */
+  get hasSound(): boolean {
+    return this.#hasSound
   }
 
   /** The fault of this call; null: it has none, or it was made good. */
@@ -45,6 +64,7 @@ export function callFaultsOf({ calls, events }: Pick<SessionLog, 'calls' | 'even
   for (const { intent, commit } of calls) {
     faults.began(intent.id, intent.retryOf)
     if (commit?.outcome.kind === 'interrupted') faults.met(intent.id, interrupted)
+    if (commit?.choices.some(({ segmentId }) => segmentId !== null)) faults.sampled(unsoundnessOf(commit.findings))
   }
   for (const event of events) if (event.kind === 'taint') faults.met(event.callId ?? event.id, event.cause)
   for (const call of calls) if (isDelivered(call)) faults.answered(call.intent.id)

@@ -36,6 +36,14 @@ export const wireFaults = [
 
 export type WireFault = (typeof wireFaults)[number]
 
+/** Logprobs that are no finite numbers: the forward pass that made them is broken, so the answer is context and never trained. */
+const brokenPasses: readonly string[] = ['nan_logprob', 'infinite_logprob']
+
+/** Why no token of an answer may be trained: a fault of the wire, or of the forward pass; null: they may. */
+export function unsoundnessOf(findings: readonly string[]): string | null {
+  return wireFaultOf(findings) ?? findings.find((finding) => brokenPasses.includes(finding)) ?? null
+}
+
 /** The first fault among a call's findings, null for an answer that may be trained. */
 export function wireFaultOf(findings: readonly string[]): WireFault | null {
   if (findings.length === 0) return null

@@ -228,6 +228,7 @@ function maskReasonOf(
   if (!trainClasses.includes(call.intent.callClass)) return 'class'
   // Only a row that holds the whole segment may own it; a row that forks inside it sees the rest elsewhere.
   if (length < segment.tokens.length || owned.has(segment.id)) return 'owned_elsewhere'
+  if (forest.isBroken(segment)) return 'nan_logprob'
   return segment.logprobs === null ? 'missing_logprob' : null
 }
 

@@ -1,5 +1,5 @@
 import { type Id, PaddockError } from '../../core/index.ts'
-import type { CallRecord, ChoiceRecord, Segment, SessionLog } from '../contract/index.ts'
+import { type CallRecord, type ChoiceRecord, type Segment, type SessionLog, tokenFlag } from '../contract/index.ts'
 
 /** One step of a path: tokens `[0, length)` of a segment. */
 export interface PathStep {
@@ -12,16 +12,27 @@ export class Forest {
   readonly log: SessionLog
   readonly #segments = new Map<Id, Segment>()
   readonly #calls = new Map<Id, CallRecord>()
+  /** Answers of which a logprob is no number, by call and choice. */
+  readonly #broken = new Set<string>()
 
   constructor(log: SessionLog) {
     this.log = log
-    for (const segment of log.segments) this.#segments.set(segment.id, segment)
+    for (const segment of log.segments) {
+      this.#segments.set(segment.id, segment)
+      if (segment.origin === 'sampled' && segment.flags?.some((flag) => (flag & tokenFlag.nan) !== 0) === true)
+        this.#broken.add(answerOf(segment))
+    }
     for (const call of log.calls) this.#calls.set(call.intent.id, call)
   }
 
   /** The call that brought a segment; null for imported ones. */
   callOf(segment: Segment): CallRecord | null {
     return segment.callId === null ? null : (this.#calls.get(segment.callId) ?? null)
+  }
+
+  /** Sampled by a forward pass that gave no number somewhere in the same answer. */
+  isBroken(segment: Segment): boolean {
+    return this.#broken.size > 0 && this.#broken.has(answerOf(segment))
   }
 
   /** The choice of the call whose answer a sampled segment is. */
@@ -49,6 +60,10 @@ export class Forest {
     }
     return steps.toReversed()
   }
+}
+
+function answerOf({ callId, choice }: Segment): string {
+  return `${callId} ${choice}`
 }
 
 function corrupt(segment: Segment, problem: string): PaddockError {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId, sha256 } from '../../../src/core/index.ts'
 import { createProxy, type Proxy, type ProxyEvent, vllmEngine } from '../../../src/proxy/index.ts'
 import {
+  callFaultsOf,
   fsck,
   openStore,
   type Row,
@@ -221,6 +222,31 @@ describe('an engine that goes on so', () => {
     const { ask } = await rollout()
     for (let call = 0; call < 4; call += 1) await ask(`an answer without ${what}`, true, { seed: call })
     expect(engine.asked.slice(-4).map(({ stream }) => stream)).toEqual([true, false, true, true])
+  })
+
+  it('is distrusted after three answers in a row with logprobs that are no numbers, none of which trains', async () => {
+    const { id, ask, judge } = await rollout()
+    const told = () =>
+      events.filter((event) => event.type === 'engine' && event.detail.startsWith(`session ${id}: nan_logprob`))
+    for (let call = 0; call < 5; call += 1) {
+      expect(told()).toHaveLength(call < 3 ? 0 : 1)
+      expect((await ask('a bare NaN', call % 2 === 0, { seed: call })).status).toBe(200)
+    }
+    expect(told()).toMatchObject([{ what: 'distrusted', detail: expect.stringContaining('3 answers in a row') }])
+    expect(proxy.sessionStats(id)).toMatchObject({ taints: [], unsound: 'nan_logprob' })
+    expect(callFaultsOf(await store.recorder.session(id)).unsound).toBe('nan_logprob')
+    const { tokens } = await judge()
+    expect(tokens).toMatchObject({ sampled: 15, trainable: 0, masked: { nan_logprob: 15 } })
+  })
+
+  it('leaves something to train where one answer is sound', async () => {
+    const { id, ask, judge } = await rollout()
+    await ask('a bare NaN', false, { seed: 1 })
+    await ask('a negative id', false, { seed: 2 })
+    expect(proxy.sessionStats(id).unsound).toBe('nan_logprob')
+    await ask('nothing', false, { seed: 3 })
+    expect(proxy.sessionStats(id).unsound).toBeNull()
+    expect((await judge()).tokens).toMatchObject({ sampled: 9, trainable: 3, masked: { nan_logprob: 3 } })
   })
 
   it('is refused by name after three whole answers in a row, and the rollout is tainted', async () => {

@@ -100,6 +100,8 @@ def advantages(
     `baseline="all_rounds"`, mean and deviation are those of `rounds` and this one, each rollout once. `weights` is what each row
     says of its weight: `row` 1/K, `token` 1.
 
+    A member with rows of which no token trains has no part in the baseline, unless its group masks it for its cut (`on_cut: mask`).
+
     Of a run that trains several policies a group holds the rows and rewards of one of them, and these are its advantages.
 
     Forks of a rollout are no independent members: a family counts once, as the mean of all that came of it, and whoever parts from
@@ -253,8 +255,9 @@ def _preset(method: str, std: Std | None, eps: float | None) -> Preset:
 def _numbers(group: Group, shape: Shape | None) -> dict[str, float]:
     verdicts = {member.rollout_id: member.number for member in group.members}
     wanted = {rollout for rollout, number in verdicts.items() if number is not None}
+    idle = _idle(group)
     if shape is None:
-        return {rollout: number for rollout, number in verdicts.items() if number is not None}
+        return {rollout: number for rollout, number in verdicts.items() if number is not None and rollout not in idle}
     shaped = dict(shape(group))
     if unknown := shaped.keys() - wanted:
         raise ValueError(f"shape gave a number to {', '.join(sorted(unknown))}, which has none: null is not a reward")
@@ -263,7 +266,14 @@ def _numbers(group: Group, shape: Shape | None) -> dict[str, float]:
     for rollout, number in shaped.items():
         if not math.isfinite(number):
             raise ValueError(f"shape gave {number!r} to {rollout}")
-    return shaped
+    return {rollout: number for rollout, number in shaped.items() if rollout not in idle}
+
+
+def _idle(group: Group) -> set[str]:
+    """Rollouts that have rows and no token of them trains. One that its group masks for its cut is in the baseline all the same."""
+    rows = {row.rollout_id for row in group.rows}
+    trained = {row.rollout_id for row in group.rows if any(row.loss_mask)}
+    return rows - trained - {member.rollout_id for member in group.members if member.cut == "mask"}
 
 
 class _Scale:

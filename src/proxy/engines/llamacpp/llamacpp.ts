@@ -52,7 +52,7 @@ export function llamacppEngine(options: LlamacppOptions): EngineAdapter {
     name: 'llamacpp',
     url: root,
     apiKey,
-    gives: { tokenIds: true, logprobs: true },
+    gives: { tokenIds: true, logprobs: true, everyLogprob: false },
     logprobKind: 'raw',
     dispatcher: null,
     tokens: llamacppTokens(root, apiKey),
