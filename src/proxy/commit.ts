@@ -45,6 +45,7 @@ export function commitOf(ended: EndedCall): CallCommit {
     logprobKind: served?.fingerprint.logprobKind ?? engine.logprobKind,
     gives: engine.gives,
     n: intent.used.n,
+    stops: intent.used.stop,
     vocabulary: served?.vocabulary ?? null,
     engineChanged: changed,
     model: intent.lineage.modelAsked,

@@ -276,6 +276,7 @@ function hang(
     logprobKind: kind,
     gives: engine.gives,
     n: order.k,
+    stops: [],
     vocabulary: facts?.vocabulary ?? null,
     engineChanged: false,
     model: order.model,

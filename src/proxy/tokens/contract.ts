@@ -41,6 +41,8 @@ export interface AnsweredCall {
   readonly gives: { readonly tokenIds: boolean; readonly logprobs: boolean; readonly everyLogprob?: false }
   /** How many choices were asked for. */
   readonly n: number
+  /** Strings that end an answer. */
+  readonly stops: readonly string[]
   /** How many ids the engine's vocabulary has, null where it does not tell. */
   readonly vocabulary: number | null
   /** It became another one since the call was asked. */

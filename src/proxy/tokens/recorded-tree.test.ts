@@ -30,6 +30,7 @@ function addCall(tree: RecordedTree, number: number): string {
     logprobKind: 'unknown',
     gives: { tokenIds: true, logprobs: true },
     n: 2,
+    stops: [],
     vocabulary: null,
     engineChanged: false,
     model: 'm',

@@ -135,7 +135,7 @@ export class RecordedTree {
         parent: parentAt(at),
         versions: notes.weightVersions.get(choice.index) ?? choice.weightVersions,
       })
-      const cut = stopCutOf(choice)
+      const cut = stopCutOf(choice, call.stops)
       const sampled = cut === null ? whole : partOf(whole, 0, cut.visible)
       segments.push(sampled)
       const node = this.hang(sampled, at, media)

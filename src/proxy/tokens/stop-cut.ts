@@ -10,16 +10,21 @@ export interface StopCut {
 
 /**
  * Engines give the ids of a stop string, and of a token that it begins in, although the text ends before it. Null for
- * an answer that no stop string ended, or whose token texts are not known.
+ * an answer that no stop string ended, or whose token texts are not known. Not every engine says which string it was:
+ * `stops` are those of the request.
  */
-export function stopCutOf(choice: ChoiceAnswer): StopCut | null {
+export function stopCutOf(choice: ChoiceAnswer, stops: readonly string[]): StopCut | null {
   const { stopReason, tokenTexts, tokenIds } = choice
-  if (typeof stopReason !== 'string' || stopReason === '' || tokenTexts.length !== tokenIds.length) return null
+  if (tokenTexts.length !== tokenIds.length) return null
+  const named = typeof stopReason === 'string' && stopReason !== ''
+  const stop = named ? stopReason : stopAt(tokenTexts, stops)
+  if (stop === null) return null
   const text = tokenTexts.join('')
-  const found = text.indexOf(stopReason)
+  const found = text.indexOf(stop)
   if (found === -1) return null
   // `include_stop_str_in_output` shows the string itself.
-  const cut = choice.content?.endsWith(stopReason) === true ? found + stopReason.length : found
+  const cut = choice.content?.endsWith(stop) === true ? found + stop.length : found
+  if (!named && (shownLength(choice) > cut || isLastToken(stop, tokenTexts))) return null
   let end = 0
   let visible = 0
   for (const token of tokenTexts) {
@@ -28,6 +33,17 @@ export function stopCutOf(choice: ChoiceAnswer): StopCut | null {
     visible += 1
   }
   return { visible, exact: end === cut }
+}
+
+/** How many characters of an answer its client sees. If they are more than come before a stop, the engine did not stop there. */
+function shownLength({ content, reasoning, toolCalls }: ChoiceAnswer): number {
+  const calls = toolCalls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0)
+  return (content ?? '').length + (reasoning ?? '').length + calls
+}
+
+/** The last token alone is the stop: an end of turn that the request names too. It was sampled, and nothing is behind it. */
+function isLastToken(stop: string, tokenTexts: readonly string[]): boolean {
+  return tokenTexts.at(-1) === stop && tokenTexts.join('').indexOf(stop) === tokenTexts.slice(0, -1).join('').length
 }
 
 /** The stop string that ended an answer, told by the texts of its tokens; the earliest one in them. */

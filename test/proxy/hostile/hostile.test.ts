@@ -224,6 +224,22 @@ describe('an engine that goes on so', () => {
     expect(engine.asked.slice(-4).map(({ stream }) => stream)).toEqual([true, false, true, true])
   })
 
+  it.each([
+    ['abc', { stop: ['END'] }, 3],
+    ['abc', { stop: ['qr', 'END'] }, 3],
+    ['abcEND', { stop: ['END'], include_stop_str_in_output: true }, 6],
+    // The engine ignored the string, or the request has none.
+    ['abcENDqr', { stop: ['END'] }, 8],
+    ['abc', { stop: ['other'] }, 8],
+    ['abc', {}, 8],
+  ])('says %s for ids that spell abcENDqr, with %o: %i tokens train', async (text, more, trained) => {
+    const { ask, judge } = await rollout()
+    await ask(`the text ${text}`, false, more)
+    const { tokens } = await judge()
+    const cut = 8 - trained
+    expect(tokens).toMatchObject({ sampled: 8, trainable: trained, masked: cut === 0 ? {} : { stop_cut: cut } })
+  })
+
   it('is distrusted after three answers in a row with logprobs that are no numbers, none of which trains', async () => {
     const { id, ask, judge } = await rollout()
     const told = () =>

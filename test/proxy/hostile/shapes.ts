@@ -314,6 +314,22 @@ export const otherShapes: readonly Shape[] = [
       { name: `an answer without ${what}`, spoils: (answer) => withIds(answer).forEach(lack), finds: [] },
     ]
   }),
+  // The ids spell more than the text shows, and no member says why.
+  ...(['abc', 'abcEND', 'abcENDqr'] as const).map((text): Shape => {
+    return {
+      name: `the text ${text}`,
+      only: 'whole',
+      spoils: ({ whole }) => {
+        const [choice] = whole.choices
+        choice.message.content = text
+        const texts = 'abcENDqr'.split('')
+        choice.token_ids = texts.map((_, at) => 10 + at)
+        choice.logprobs.content = texts.map((token) => entry(token))
+        whole.usage = { prompt_tokens: 4, completion_tokens: 8, total_tokens: 12 }
+      },
+      finds: [],
+    }
+  }),
   {
     name: 'two samples as one',
     spoils: (answer) => {
