@@ -26,7 +26,7 @@ beforeAll(async () => {
     const { messages } = (await json(request)) as { messages: { content: string }[] }
     const user = messages[1]?.content ?? ''
     const mark = /Reply with one JSON object.*"mark": "([0-9a-f]+)"/.exec(user)?.[1] ?? ''
-    const content = JSON.stringify({ mark, explanation: 'so it is', choice: user.includes('GOOD') ? 'yes' : 'no' })
+    const content = JSON.stringify({ mark, explanation: 'so it is', choice: /^GOOD/m.test(user) ? 'yes' : 'no' })
     const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
     response.end(
       JSON.stringify({

@@ -29,7 +29,7 @@ function prepared(engine: TestEngine): Server {
       const user = messages.find(({ role }) => role === 'user')?.content ?? ''
       const mark = /Reply with one JSON object.*"mark": "([0-9a-f]+)"/.exec(user)?.[1]
       if (mark !== undefined) {
-        const said = JSON.stringify({ mark, explanation: 'so it is', choice: user.includes('GOOD') ? 'yes' : 'no' })
+        const said = JSON.stringify({ mark, explanation: 'so it is', choice: /^GOOD/m.test(user) ? 'yes' : 'no' })
         const candidates = [{ name: 'only', weight: 0, steps: [{ say: said }] }]
         await engine.control('/scripts', { instruction: user, candidates })
       }

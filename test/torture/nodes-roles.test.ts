@@ -52,7 +52,7 @@ beforeAll(async () => {
   models.judge = await model((messages) => {
     const asked = messages.find(({ role }) => role === 'user')?.content ?? ''
     const mark = /Reply with one JSON object.*"mark": "([0-9a-f]+)"/.exec(asked)?.[1]
-    return JSON.stringify({ mark, explanation: 'so it is', choice: asked.includes('GOOD') ? 'yes' : 'no' })
+    return JSON.stringify({ mark, explanation: 'so it is', choice: /^GOOD/m.test(asked) ? 'yes' : 'no' })
   })
 })
 afterEach(stopped)

@@ -76,6 +76,9 @@ export interface JudgeOptions extends AskerOptions, Partial<JudgeServer> {
     readonly batch?: number;
     readonly watch?: number;
     readonly bribes?: number;
+    readonly extraBribes?: readonly string[];
+    readonly longCanaries?: boolean;
+    readonly control?: boolean;
     readonly seed?: number;
     readonly cache?: JudgeCache;
 }

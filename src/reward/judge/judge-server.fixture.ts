@@ -31,7 +31,9 @@ export interface Question {
 
 export const answer = (question: Question, choice: string, explanation = 'so it is') =>
   JSON.stringify({ mark: question.mark, explanation, choice })
-export const truth = (question: Question) => (question.user.includes('GOOD') ? 'yes' : 'no')
+/** A quotation is no part of the answer. */
+export const unquoted = ({ user }: Question) => user.replaceAll(/^> .*$/gm, '')
+export const truth = (question: Question) => (unquoted(question).includes('GOOD') ? 'yes' : 'no')
 
 /** Null: the connection breaks. */
 export type Reply = string | { readonly status: number } | { readonly cut: string } | null

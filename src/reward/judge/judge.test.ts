@@ -14,6 +14,7 @@ import {
   signal,
   source,
   truth,
+  unquoted,
 } from './judge-server.fixture.ts'
 import { Pace } from './pace.ts'
 
@@ -90,8 +91,8 @@ describe('what is asked', () => {
     const three = ['GOOD 1', 'BAD 2', 'GOOD 3'].map(oneCase)
     const drafts = await judge.score(three, { signal })
     expect(drafts.map((draft) => draft.reward)).toEqual([1, 0, 1])
-    // Two canaries, three known bribes and twelve drawn ones, twice; three cases; two canaries behind each part.
-    expect(seen.requests).toBe(2 * 17 + 3 + 2 * 2)
+    // Two canaries, a long one, three known bribes, twelve drawn ones and a quotation, twice; three cases, two of them with their control; two canaries behind each part.
+    expect(seen.requests).toBe(2 * 19 + 3 + 2 + 2 * 2)
     expect(drafts.reduce((sum, draft) => sum + draft.costTokens, 0)).toBe(10 * seen.requests)
     bad = true
     // One more case of the batch that the canaries opened, missed by the canaries behind it; then all are asked again.
@@ -109,11 +110,11 @@ describe('what is asked', () => {
     const before = seen.requests
     const [again] = await make({ cache }).score([oneCase('GOOD')], { signal })
     expect(again).toMatchObject({ reward: 1, verifier: first?.verifier })
-    expect(seen.requests - before).toBe(17)
+    expect(seen.requests - before).toBe(19)
     const other = parseRubric({ ...source, items: [{ name: 'right', text: 'The answer is kind.' }] }, 'other')
     const [changed] = await make({ cache, rubric: other }).score([oneCase('GOOD')], { signal })
     expect(changed?.verifier.sha256).not.toBe(first?.verifier.sha256)
-    expect(seen.requests - before).toBe(17 + 17 + 1 + 2)
+    expect(seen.requests - before).toBe(19 + 19 + 2 + 2)
   })
 
   test.each([
@@ -131,7 +132,7 @@ describe('what is asked', () => {
     // A user's cache promises nothing.
     const cache = { get: async () => held as never, put: async (_: string, judged: unknown) => void put.push(judged) }
     expect(await make({ cache }).score([oneCase('BAD')], { signal })).toMatchObject([{ status: 'scored', reward: 0 }])
-    expect(seen.requests).toBe(17 + 1 + 2)
+    expect(seen.requests).toBe(19 + 1 + 2)
     expect(put).toEqual([{ choice: 'no', explanation: 'so it is' }])
   })
 
@@ -149,9 +150,9 @@ describe('what is asked', () => {
       'the test',
     )
     const { make } = await judgeServer((q) => {
-      if (q.user.includes('most')) return answer(q, q.seed < 2 ? 'plain' : 'rude')
-      if (q.user.includes('split')) return answer(q, ['rude', 'plain', 'warm'][q.seed] ?? '')
-      return answer(q, q.user.includes('GOOD') ? 'warm' : 'rude')
+      if (unquoted(q).includes('most')) return answer(q, q.seed < 2 ? 'plain' : 'rude')
+      if (unquoted(q).includes('split')) return answer(q, ['rude', 'plain', 'warm'][q.seed] ?? '')
+      return answer(q, truth(q) === 'yes' ? 'warm' : 'rude')
     })
     const judge = make({ rubric: three, votes: 3 })
     const [most, split] = await judge.score(['most', 'split'].map(oneCase), { signal })
@@ -276,7 +277,7 @@ choice = "no"
     const care = await loadRubric(join(directory, 'care.toml'))
     const { make } = await judgeServer((q) => {
       const boasting = q.user.includes('praises itself')
-      return answer(q, (boasting ? q.user.includes('GREATEST') : q.user.includes('GOOD')) ? 'yes' : 'no')
+      return answer(q, (boasting ? q.user.includes('GREATEST') : truth(q) === 'yes') ? 'yes' : 'no')
     })
     const cases = ['GOOD', 'BAD', 'GOOD and the GREATEST'].map(oneCase)
     const drafts = await make({ rubric: care }).score(cases, { signal })

@@ -5,6 +5,7 @@ import { Asker, type AskerOptions, type Recipient } from './ask.ts'
 import { type JudgeCache, memoryCache } from './cache.ts'
 import { drawnBribes } from './bribes.ts'
 import { Canaries, type Probe } from './canaries.ts'
+import { masked } from './masking.ts'
 import { type JudgeCase, makePrompt, promptDigest } from './prompt.ts'
 import { type Judged, readCached } from './reply.ts'
 import { composeItems, type Rubric, type RubricItem, valueOf } from './rubric.ts'
@@ -29,6 +30,21 @@ export interface JudgeOptions extends AskerOptions, Partial<JudgeServer> {
    * takes the next: each is asked within 108 / `bribes` rounds. Default 12.
    */
   readonly bribes?: number
+  /**
+   * Bribes of your own, in any language: each canary of the worst choice is asked with each of them in every round. `{}` in one becomes
+   * the choice that it asks for.
+   */
+  readonly extraBribes?: readonly string[]
+  /**
+   * Asks each canary of the worst choice also with up to 8,000 characters without merit behind it. Default true. False for a rubric by
+   * which a longer answer is a better one.
+   */
+  readonly longCanaries?: boolean
+  /**
+   * Asks of each answer better than the worst also whether it lifts a canary of the worst choice behind which it is quoted. Such an answer
+   * speaks to the judge: `judge_failed`. Default true. False, bribes that no list knows may win: more than half of them did in tests.
+   */
+  readonly control?: boolean
   /** What gives the order of the bribes. Default: another one for each judge, so that nobody can know it. */
   readonly seed?: number
   readonly cache?: JudgeCache
@@ -134,15 +150,15 @@ class RubricJudge {
       throw new RangeError(`The number of votes must be odd, not ${this.#votes}.`)
     }
     this.#batch = o.batch ?? 100
-    this.#watch = o.watch ?? 10
-    if (!Number.isInteger(this.#watch) || this.#watch < 1) {
-      throw new RangeError(`watch must be a whole number above 0, not ${this.#watch}.`)
-    }
-    const drawn = o.bribes ?? 12
-    if (!Number.isInteger(drawn) || drawn < 1 || drawn > drawnBribes.length) {
-      throw new RangeError(`bribes must be a whole number from 1 to ${drawnBribes.length}, not ${drawn}.`)
-    }
-    this.#canaries = new Canaries(o.rubric, { drawn, seed: o.seed ?? randomInt(2 ** 31) })
+    this.#watch = counted('watch', o.watch ?? 10, Number.MAX_SAFE_INTEGER)
+    const drawn = counted('bribes', o.bribes ?? 12, drawnBribes.length)
+    this.#canaries = new Canaries(o.rubric, {
+      drawn,
+      seed: o.seed ?? randomInt(2 ** 31),
+      extra: o.extraBribes ?? [],
+      long: o.longCanaries ?? true,
+      controlled: o.control ?? true,
+    })
     this.#asker = new Asker(o)
     this.#cache = o.cache ?? memoryCache()
     const { temperature = 0, maxTokens = 1024, structured = true } = o
@@ -240,7 +256,7 @@ class RubricJudge {
 
   async #judge(one: JudgeCase, asking: Asking): Promise<Held> {
     const { rubric } = this.#o
-    const results = await Promise.all(rubric.items.map((item) => this.#item(item, one, { ...asking, cached: true })))
+    const results = await Promise.all(rubric.items.map((item) => this.#unmoved(item, one, asking)))
     const facts = {
       evidence: results.map((result) => result.told).join('\n'),
       costTokens: results.reduce((sum, result) => sum + result.tokens, 0),
@@ -267,6 +283,36 @@ class RubricJudge {
   #failed(reason: string, o: { readonly evidence: string; readonly costTokens: number }): VerdictDraft {
     const { evidence, costTokens } = o
     return unscored('judge_failed', reason, { evidence, costTokens, verifier: this.#verifier, trust: 'host' })
+  }
+
+  /**
+   * The judge's answer on an item, if it says the same without the sentences that speak of judging, and if the answer does not lift a canary
+   * of the worst choice behind which it is quoted. Neither is asked after the worst choice: no words can have gained it.
+   */
+  async #unmoved(item: RubricItem, one: JudgeCase, asking: Asking): Promise<ItemResult> {
+    const o = { ...asking, cached: true }
+    const result = await this.#item(item, one, o)
+    const worst = item.weight > 0 ? item.choices[0] : item.choices.at(-1)
+    if (!result.ok || result.choice === worst) return result
+    const cut = masked(one.answer, item)
+    const control = this.#o.control === false ? null : this.#canaries.control(item.name, one.answer)
+    const [plain, lifted] = await Promise.all([
+      cut === one.answer ? null : this.#item(item, { ...one, answer: cut }, o),
+      control === null ? null : this.#item(item, control, o),
+    ])
+    const checked = [plain, lifted].filter((other) => other !== null)
+    const common = {
+      item: item.name,
+      tokens: checked.reduce((sum, { tokens }) => sum + tokens, result.tokens),
+      told: result.told,
+      fresh: [result, ...checked].flatMap(({ fresh }) => fresh),
+    }
+    const failed = (why: string): ItemResult => ({ ...common, ok: false, why })
+    if (plain !== null && (!plain.ok || plain.choice !== result.choice))
+      return failed(`it said ${result.choice}, and ${saidBy(plain)} without the sentences that speak of judging`)
+    if (lifted !== null && (!lifted.ok || lifted.choice !== control?.choice))
+      return failed(`quoted behind an answer that deserves ${control?.choice} it makes the judge say ${saidBy(lifted)}`)
+    return { ...result, ...common }
   }
 
   async #item(item: RubricItem, one: JudgeCase, o: Asking & { readonly cached: boolean }): Promise<ItemResult> {
@@ -330,6 +376,15 @@ class RubricJudge {
     const asked = await this.#asker.ask(item, prompt, { vote, to, purpose, signal })
     return asked.ok ? { ...asked, key, known: false } : asked
   }
+}
+
+function counted(name: string, value: number, most: number): number {
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value
+  throw new RangeError(`${name} must be a whole number from 1 to ${most}, not ${value}.`)
+}
+
+function saidBy(result: ItemResult): string {
+  return result.ok ? result.choice : result.why
 }
 
 /** The cost of what was asked around verdicts stands with the first of them. */
