@@ -1,7 +1,6 @@
 import type Docker from 'dockerode'
 import type { BoxProfile, BoxSpec } from '../contract/index.ts'
 import { nameServer } from '../egress/index.ts'
-import type { BoxParts } from './box.ts'
 import { containerLabels, type ContainerKind } from './labels.ts'
 import { type BoxNames, loopbackAlone } from './names-volume.ts'
 
@@ -48,10 +47,17 @@ export function profileUser(profile: BoxProfile): { readonly uid: number; readon
   return profile === 'root' ? { uid: 0, gid: 0 } : { uid: 1000, gid: 1000 }
 }
 
+/** The same for boxes and relays. */
+interface ContainerParts {
+  readonly programs: string
+  /** Security options. */
+  readonly seccomp: readonly string[]
+}
+
 /** The container of a box: no capability beyond its profile, no network of its own, no log, gone when it ends. */
 export function boxContainer(
   spec: BoxSpec,
-  { image, programs, runtime, seccomp }: Pick<BoxParts, 'image' | 'programs' | 'runtime' | 'seccomp'>,
+  { image, programs, runtime, seccomp }: ContainerParts & { readonly image: string; readonly runtime: string | null },
   { relay, names }: { readonly relay: string | null; readonly names: BoxNames | null },
 ): CreateOptions {
   const memory = (spec.memoryMb ?? 2048) * mebibyte
@@ -122,7 +128,7 @@ const catchAllCapabilities = ['NET_ADMIN', 'SYS_ADMIN', 'SETGID', 'SETUID'] as c
 /** The container of a relay: one static program, a read-only empty root, the socket's directory (null: it has none, and its stream carries all). */
 export function relayContainer(
   spec: BoxSpec,
-  { emptyImage: image, programs, seccomp }: Pick<BoxParts, 'emptyImage' | 'programs' | 'seccomp'>,
+  { emptyImage: image, programs, seccomp }: ContainerParts & { readonly emptyImage: string },
   socketDirectory: string | null,
   port: number,
   /** Whether the box has files of its own for what a network of the daemon brings. */
@@ -183,7 +189,7 @@ function attached(kind: ContainerKind, about: BoxSpec['labels']): CreateOptions 
   }
 }
 
-function locked(seccomp: BoxParts['seccomp']): Docker.HostConfig {
+function locked(seccomp: ContainerParts['seccomp']): Docker.HostConfig {
   return {
     AutoRemove: true,
     CapDrop: ['ALL'],
