@@ -37,6 +37,7 @@ const validated = z.object({
   digest: z.string().nullable(),
   status: z.enum(validationStatuses),
   problems: z.array(z.string()),
+  notes: z.array(z.string()).default([]),
   durationMs: z.number(),
   proofs: z.array(proof),
 })
@@ -52,6 +53,7 @@ export function validatedTask(row: ValidationRow, asked: ValidationQuestion): Va
     digest: row.task?.digest ?? null,
     status: row.status,
     problems: [...row.problems],
+    notes: [...(row.notes ?? [])],
     durationMs: Math.round(row.durationMs),
     proofs: row.proofs.map(({ verdict, name, role, round, holds, why, durationMs }) => ({
       name,

@@ -50,6 +50,8 @@ export {
 export type { ToolCall, Turn, TurnPart } from './turn.ts'
 export {
   type StoredArtifact,
+  type Trust,
+  trusts,
   type Verdict,
   type VerdictBy,
   type VerdictFacts,

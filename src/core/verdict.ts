@@ -50,6 +50,15 @@ export interface StoredArtifact {
   readonly step?: string
 }
 
+/**
+ * How far the agent was kept from what gave the verdict.
+ * - `separate`: a fresh box that the agent never touched. `in_process`: such a box, in which its work ran in the process of the tests.
+ * - `shared`: on the files of its own box. `unvalidated`: the same, and `paddock validate` never ran on the task.
+ * - `host`: a rule on recorded data.
+ */
+export const trusts = ['separate', 'in_process', 'shared', 'unvalidated', 'host'] as const
+export type Trust = (typeof trusts)[number]
+
 /** What every verdict says besides its number. */
 export interface VerdictFacts {
   readonly id: Id
@@ -65,8 +74,7 @@ export interface VerdictFacts {
   /** Stored artifacts by content, so that `rescore` can run a fixed verifier later. */
   readonly artifacts: readonly StoredArtifact[]
   readonly verifier: { readonly id: string; readonly version: string; readonly sha256: Digest }
-  /** `separate`: fresh box that the agent never touched; `shared`: agent's own filesystem; `host`: rule on recorded data. */
-  readonly trust: 'separate' | 'shared' | 'host'
+  readonly trust: Trust
   /** Whose word the status and reward are; a verdict is replaced only by one of its own rank or a higher one. */
   readonly by: VerdictBy
   /** Name of the token under which it was given; absent: no person or program gave it over the control API or by `paddock verdict`. */

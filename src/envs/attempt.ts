@@ -1,8 +1,17 @@
-import { isPaddockError, newId, PaddockError, sha256, type Task } from '../core/index.ts'
+import { type Digest, isPaddockError, newId, PaddockError, sha256, type Task } from '../core/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
 import type { Box, BoxRole, EgressGate, EgressPolicy, SandboxProvider } from '../sandbox/index.ts'
 import type { TaskAgents } from './agents.ts'
-import type { Artifacts, Attempt, Environment, NamedScript, ScriptStep, TaskSteps } from './contract.ts'
+import type {
+  Artifacts,
+  Attempt,
+  Environment,
+  NamedScript,
+  ScriptStep,
+  TaskProof,
+  TaskSteps,
+  VerifyContext,
+} from './contract.ts'
 import { openTaskBox, verifierBoxes } from './open-box.ts'
 import { type RanStep, runScript } from './run-script.ts'
 import { wholeVerdict } from './steps.ts'
@@ -14,6 +23,10 @@ export interface AttemptOptions {
   readonly sandbox: SandboxProvider
   readonly signal: AbortSignal
   readonly onProgress?: (line: string) => void
+  /** By digest of a task or step; left out: what the environment kept. */
+  readonly proofs?: ReadonlyMap<Digest, TaskProof>
+  /** The script is the task's own solution: told how it can be verified. */
+  readonly onProof?: VerifyContext['onProof']
   /** Told of what the script's steps came to. */
   readonly onRan?: (steps: readonly RanStep[]) => void
 }
@@ -141,7 +154,15 @@ async function verified(o: AttemptOptions, task: Task, artifacts: Artifacts): Pr
   await using _filesystem = artifacts.filesystem ?? null
   const { environment, sandbox, signal } = o
   const openBox = verifierBoxes(sandbox, { labels: {}, signal })
-  return await environment.verify({ task, artifacts, openBox, signal, emit: () => undefined })
+  return await environment.verify({
+    task,
+    artifacts,
+    openBox,
+    signal,
+    emit: () => undefined,
+    ...(o.proofs === undefined ? {} : { proof: o.proofs.get(task.digest) ?? null }),
+    ...(o.onProof === undefined ? {} : { onProof: o.onProof }),
+  })
 }
 
 /** What only the set-up may reach is out of reach from now on. */

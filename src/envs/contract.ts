@@ -78,6 +78,8 @@ export interface Environment {
    * it is this task that cannot be.
    */
   outside(task: Task): OutsideWork | null
+  /** Keeps what validation has found out about a task and its steps, by digest, for verifications to come. Null: there is nothing to keep. */
+  readonly keepProof: ((task: Task, proofs: ReadonlyMap<Digest, TaskProof>) => Promise<void>) | null
   /** Whether the task asks for nothing to be changed; what tries to is then told by the audit. */
   isReadOnly(task: Task): boolean
   /**
@@ -180,9 +182,24 @@ export interface CollectContext extends BoxContext {
   readonly talk?: () => Promise<readonly Said[]>
 }
 
+/** How a task can be verified, as runs of its own solution have shown. */
+export interface TaskProof {
+  /** The solution scores 1 in a fresh box that gets nothing but the work. */
+  readonly transplant: boolean
+  /** Ids of the tests that the solution passed each time. Empty: its tests have none. */
+  readonly tests: readonly string[]
+}
+
 export interface VerifyContext {
   readonly task: Task
   readonly artifacts: Artifacts
+  /** What validation has found out about the task. Null: nothing. Left out: what the environment kept of it. */
+  readonly proof?: TaskProof | null
+  /**
+   * The work is that of the task's own solution, and is verified in each way that there is. Told once for each task or step, with its digest. Left
+   * out: it is anybody's work.
+   */
+  readonly onProof?: (digest: Digest, proof: TaskProof) => void
   /** What became of the tools that the agent called, in order; absent where nobody recorded them. */
   readonly toolCalls?: readonly ToolCallFact[]
   /** Opens a fresh box of role `verifier`; whoever opens it disposes it. */

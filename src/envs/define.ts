@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { type ErrorCode, generatedPlace, isPaddockError, PaddockError, sha256, type Task } from '../core/index.ts'
+import {
+  type Digest,
+  type ErrorCode,
+  generatedPlace,
+  isPaddockError,
+  PaddockError,
+  sha256,
+  type Task,
+} from '../core/index.ts'
 import { unscored, type VerdictDraft } from '../reward/index.ts'
 import type {
   Artifacts,
@@ -11,6 +19,7 @@ import type {
   LoadOptions,
   NamedScript,
   OutsideWork,
+  TaskProof,
   TaskSteps,
   Tool,
   VerifyContext,
@@ -59,6 +68,8 @@ export interface EnvironmentSpec<Data> {
   outside?(task: TaskOf<Data>): OutsideWork | null
   /** Default: false. */
   isReadOnly?(task: TaskOf<Data>): boolean
+  /** Default: nothing is kept. */
+  keepProof?(task: TaskOf<Data>, proofs: ReadonlyMap<Digest, TaskProof>): Promise<void>
   /**
    * Scores rollouts of one group beside each other, a draft for each, in their order. May throw: then none of them has a
    * reward, because the one it got alone is not the one that was asked for. Default: no such reward.
@@ -104,6 +115,7 @@ const shape = z.object({
   verify: callable,
   outside: callable.optional(),
   isReadOnly: callable.optional(),
+  keepProof: callable.optional(),
   scoreGroup: callable.optional(),
   scripts: z.object({
     oracle: callable,
@@ -168,6 +180,7 @@ export function defineEnvironment<Data>(spec: EnvironmentSpec<Data>): Environmen
     collect: async (context) => spec.collect(typedContext(context)),
     verify: (context) => guarded(spec, context, typed),
     outside: (task) => spec.outside?.(typed(task)) ?? null,
+    keepProof: spec.keepProof === undefined ? null : async (task, proofs) => spec.keepProof?.(typed(task), proofs),
     isReadOnly: (task) => spec.isReadOnly?.(typed(task)) ?? false,
     scoreGroup:
       spec.scoreGroup === undefined ? null : async (context) => (await spec.scoreGroup?.(typedContext(context))) ?? [],

@@ -31,7 +31,12 @@ const kinds = [
   'unlistable',
 ] as const
 const sign = z.object({ kind: z.enum([...kinds, ...placeKinds]), path: z.string(), maybe: z.literal(true).optional() })
-const record = z.object({ signs: z.array(sign), caches: z.array(z.string()) })
+const record = z.object({
+  signs: z.array(sign),
+  caches: z.array(z.string()),
+  outside: z.array(z.string()).default([]),
+  cut: z.boolean().default(false),
+})
 
 /** Where the record stands among artifacts: no agent's file, and never restored. */
 const recordPath = '/.paddock/signs.json'
@@ -67,11 +72,12 @@ export async function collectSigns(
 ): Promise<readonly ArtifactItem[]> {
   const seen = await lookIn(box, places)
   const found = [...seen.signs, ...linksOf(items, places)]
-  if (found.length + seen.caches.length === 0) return []
+  const cut = places.shared && items.some(isCut)
+  if (found.length + seen.caches.length + seen.outside.length === 0 && !cut) return []
   const all = [...new Map(found.map((sign) => [`${sign.kind} ${sign.path}`, sign])).values()]
   // What decides comes first.
   const signs = all.toSorted((a, b) => Number(a.maybe ?? false) - Number(b.maybe ?? false)).slice(0, most)
-  const data = Buffer.from(JSON.stringify({ signs, caches: seen.caches }))
+  const data = Buffer.from(JSON.stringify({ signs, caches: seen.caches, outside: seen.outside, cut }))
   const entries = [{ type: 'file' as const, path: posix.basename(recordPath), mode: 0o600, data }]
   const content = { found: true, entries, refused: [], cutShort: false, totalBytes: data.length }
   return [{ path: recordPath, content }]
@@ -82,14 +88,18 @@ export function signsAmong(artifacts: Artifacts): {
   readonly signs: readonly TamperSign[]
   /** Directories of compiled Python that are to be gone before a verifier uses what they belong to. */
   readonly caches: readonly string[]
+  /** Files of the agent's box that differ from the image and lie in no place of its work, where the verdict may be given on them. Some. */
+  readonly outside: readonly string[]
+  /** The work is larger than can be taken. */
+  readonly cut: boolean
   readonly rest: readonly ArtifactItem[]
 } {
   const rest = artifacts.items.filter(({ path }) => path !== recordPath)
   const entry = artifacts.items.find(({ path }) => path === recordPath)?.content.entries[0]
-  if (entry === undefined || entry.type !== 'file') return { signs: [], caches: [], rest }
+  if (entry === undefined || entry.type !== 'file') return { signs: [], caches: [], outside: [], cut: false, rest }
   try {
-    const { signs, caches } = record.parse(JSON.parse(new TextDecoder().decode(entry.data)))
-    return { signs: signs.map(({ maybe, ...one }) => (maybe === true ? { ...one, maybe } : one)), caches, rest }
+    const { signs, ...more } = record.parse(JSON.parse(new TextDecoder().decode(entry.data)))
+    return { signs: signs.map(({ maybe, ...one }) => (maybe === true ? { ...one, maybe } : one)), ...more, rest }
   } catch (cause) {
     throw new PaddockError('STORE_CORRUPT', 'The record of what was seen in a box cannot be read', { cause })
   }
@@ -98,6 +108,7 @@ export function signsAmong(artifacts: Artifacts): {
 interface Sight {
   readonly signs: readonly TamperSign[]
   readonly caches: readonly string[]
+  readonly outside: readonly string[]
 }
 
 /**
@@ -105,14 +116,14 @@ interface Sight {
  * all that there is where files of the agent keep the daemon from comparing.
  */
 async function lookIn(box: Box, places: TamperPlaces): Promise<Sight> {
-  const unlistable = { signs: [{ kind: 'unlistable' as const, path: '/' }], caches: [] }
+  const unlistable = { signs: [{ kind: 'unlistable' as const, path: '/' }], caches: [], outside: [] }
   const except = places.work.filter((place) => !judged.test(place))
   const touched = await unlessUnfit(() => box.touched({ except }))
   if (touched === 'unfit') return unlistable
   // Deleted with its directory, a protected file leaves no trace there.
   const hasTouched = touched !== null && places.protected.length === 0
   const worst = hasTouched ? touched.map((path) => ({ path, kind: 'modified' as const })) : null
-  if (worst !== null && isInnocent(worst, places)) return { signs: [], caches: [] }
+  if (worst !== null && isInnocent(worst, places)) return { signs: [], caches: [], outside: outsideOf(worst, places) }
   const changes = await unlessUnfit(async () => {
     await box.touched()
     return box.changes()
@@ -141,7 +152,24 @@ async function judge(box: Box, changes: readonly BoxChange[], places: TamperPlac
     const { kind, path } = suspect
     signs.push(isMaybe(suspect) ? { kind, path, maybe: true } : { kind, path })
   }
-  return { signs, caches: places.shared ? cachesIn(changes, places) : [] }
+  return { signs, caches: places.shared ? cachesIn(changes, places) : [], outside: outsideOf(changes, places) }
+}
+
+/** Names that evidence is made of, which is no list of everything. */
+const mostOutside = 200
+
+function outsideOf(changes: readonly BoxChange[], { shared, work }: TamperPlaces): readonly string[] {
+  if (!shared) return []
+  const isElsewhere = ({ path }: BoxChange): boolean => !work.some((place) => below(path, place) || below(place, path))
+  return changes
+    .filter((change) => isElsewhere(change) && !isDirectoryAbove(change.path, changes))
+    .slice(0, mostOutside)
+    .map(({ path }) => path)
+}
+
+/** Whether a part of an artifact could not be taken. */
+function isCut({ content }: ArtifactItem): boolean {
+  return content.cutShort || content.refused.some(({ reason }) => reason === 'too_large' || reason === 'too_many')
 }
 
 const installTraces =

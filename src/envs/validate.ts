@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isPaddockError, PaddockError, systemClock, type Task } from '../core/index.ts'
+import { type Digest, isPaddockError, PaddockError, systemClock, type Task } from '../core/index.ts'
 import type { VerdictDraft } from '../reward/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
 import { attempt, type AttemptOptions } from './attempt.ts'
-import type { Environment, NamedScript } from './contract.ts'
+import type { Environment, NamedScript, TaskProof } from './contract.ts'
 import { limiter, type Slot } from './limiter.ts'
 import type { RefusedTask } from './load-each.ts'
 import { taskImage } from './open-box.ts'
@@ -43,6 +43,8 @@ export interface ValidationRow {
   readonly proofs: readonly ScriptProof[]
   /** One line each, empty when proven. */
   readonly problems: readonly string[]
+  /** What its author may want to change though it is proven. Left out: nothing. */
+  readonly notes?: readonly string[]
   readonly durationMs: number
 }
 
@@ -94,15 +96,55 @@ export async function validateTasks(o: ValidateOptions): Promise<readonly Valida
   return [...all, ...refused].toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
 }
 
-type Found = Pick<ValidationRow, 'status' | 'proofs' | 'problems'>
+/** The parts that all runs of a solution agree on. */
+class Prover {
+  readonly proofs = new Map<Digest, TaskProof>()
+
+  readonly told = (digest: Digest, { transplant, tests }: TaskProof): void => {
+    const before = this.proofs.get(digest) ?? { transplant: true, tests }
+    const both = before.tests.filter((id) => tests.includes(id))
+    this.proofs.set(digest, { transplant: before.transplant && transplant, tests: both })
+  }
+}
+
+/** A folder that cannot be written to keeps nothing, and is validated all the same. */
+async function keep(task: Task, { environment, onProgress }: ValidateOptions, { proofs }: Prover): Promise<void> {
+  if (proofs.size === 0) return
+  await environment.keepProof?.(task, proofs).catch((error: unknown) => {
+    onProgress?.(`${task.name}: what was proven of it could not be kept: ${firstLine(error)}`)
+  })
+}
+
+/** A solution that needs more than the work of its task says which files it changed elsewhere. */
+function notesOf(oracles: readonly ScriptProof[], { proofs }: Prover): readonly string[] {
+  if ([...proofs.values()].every(({ transplant }) => transplant)) return []
+  const lines = oracles.flatMap(({ verdict }) => verdict.evidence.split('\n'))
+  const paths = new Set(lines.flatMap((line) => /^changed outside the work: (.+)$/.exec(line)?.[1] ?? []))
+  const where = paths.size === 0 ? '' : `; its solution changes ${[...paths].slice(0, 20).join(', ')}`
+  return [
+    `trust: shared, because its solution does not pass where only its work is: declare what it makes under artifacts${where}`,
+  ]
+}
+
+type Found = Pick<ValidationRow, 'status' | 'proofs' | 'problems' | 'notes'>
 type Job = { readonly role: ScriptProof['role']; readonly script: NamedScript; readonly rounds: number }
 
 async function validateTask(task: Task, o: ValidateOptions, slot: Slot): Promise<Found> {
   try {
     await slot(() => imagesOf(task, o))
     const { jobs, missing } = await jobsOf(task, o)
+    const prover = new Prover()
     const rounds = jobs.flatMap((job) => Array.from({ length: job.rounds }, (_, i) => ({ job, round: i + 1 })))
-    const proofs = await Promise.all(rounds.map(({ job, round }) => slot(() => prove(task, job, round, o))))
+    const isOracle = ({ job }: { readonly job: Job }): boolean => job.role === 'oracle'
+    const run = (list: typeof rounds, how: Pick<AttemptOptions, 'proofs' | 'onProof'>): Promise<ScriptProof[]> =>
+      Promise.all(list.map(({ job, round }) => slot(() => prove(task, job, round, { ...o, ...how }))))
+    // Each other script is verified as a rollout will be.
+    const first = await run(rounds.filter(isOracle), { onProof: prover.told })
+    const others = await run(
+      rounds.filter((one) => !isOracle(one)),
+      { proofs: prover.proofs },
+    )
+    const proofs = [...first, ...others]
     const failed = proofs.filter((proof) => !proof.holds).map((proof) => `${proof.name}: ${proof.why}`)
     const differences = jobs.flatMap((job) => differenceOf(job, proofs, o.published ?? false))
     const problems = [...missing, ...differences, ...new Set(failed)]
@@ -111,7 +153,9 @@ async function validateTask(task: Task, o: ValidateOptions, slot: Slot): Promise
     if (failed.length > 0 || (missing.length > 0 && o.published !== true)) {
       return { status: 'refuted', proofs, problems }
     }
-    return { status: missing.length > 0 ? 'unproven' : 'proven', proofs, problems }
+    await keep(task, o, prover)
+    const notes = notesOf(first, prover)
+    return { status: missing.length > 0 ? 'unproven' : 'proven', proofs, problems, notes }
   } catch (error) {
     if (o.signal.aborted) throw o.signal.reason
     return { status: statusOfFault(error), proofs: [], problems: [firstLine(error)] }
@@ -174,7 +218,12 @@ async function jobsOf(
 
 const nameOf = ({ role, script }: Job): string => `${role} ${script.name}`
 
-async function prove(task: Task, job: Job, round: number, o: ValidateOptions): Promise<ScriptProof> {
+async function prove(
+  task: Task,
+  job: Job,
+  round: number,
+  o: ValidateOptions & Pick<AttemptOptions, 'proofs' | 'onProof'>,
+): Promise<ScriptProof> {
   o.signal.throwIfAborted()
   const started = systemClock.monotonic()
   let left = ''

@@ -156,12 +156,12 @@ describe.runIf(await requireDocker())('rescore', () => {
     await world.script(task, [{ shell: work }, { say: 'done' }])
     const { rollouts } = await world.run({ tasks: [task], harness: referenceAgent() })
     const [rollout] = rollouts
-    expect(rollout?.verdict).toMatchObject({ status: 'scored', reward: 1, trust: 'shared' })
+    expect(rollout?.verdict).toMatchObject({ status: 'scored', reward: 1, trust: 'unvalidated' })
     const again = await rescore({ of: rollout?.rolloutId ?? '' })
     expect(again).toMatchObject({ outcome: 'same' })
     await tests('0.5')
     const changed = await rescore({ of: rollout?.rolloutId ?? '', tasks: [task] })
-    expect(changed).toMatchObject({ outcome: 'changed', after: { reward: 0.5, trust: 'shared' } })
+    expect(changed).toMatchObject({ outcome: 'changed', after: { reward: 0.5, trust: 'unvalidated' } })
     // Owners, modes, links and what was deleted are as the agent left them.
     expect(changed?.after?.evidence).toBe(rollout?.verdict?.evidence)
     expect(changed?.after?.evidence).toContain('4755 1000 regular file run')

@@ -182,7 +182,7 @@ describe('a task of several steps', () => {
       attempt({ ...common, script: await terminal.scripts.oracle(task) }),
       attempt({ ...common, script: (await terminal.scripts.cheats(task))[0] ?? terminal.scripts.nullAgent }),
     ])
-    expect(oracle).toMatchObject({ status: 'scored', reward: 1, trust: 'shared' })
-    expect(cheat).toMatchObject({ status: 'hacked', reward: 0, trust: 'shared' })
+    expect(oracle).toMatchObject({ status: 'scored', reward: 1, trust: 'unvalidated' })
+    expect(cheat).toMatchObject({ status: 'hacked', reward: 0, trust: 'unvalidated' })
   })
 })

@@ -132,6 +132,7 @@ export interface Environment {
     collect(context: CollectContext): Promise<Artifacts>;
     verify(context: VerifyContext): Promise<VerdictDraft>;
     outside(task: Task): OutsideWork | null;
+    readonly keepProof: ((task: Task, proofs: ReadonlyMap<Digest, TaskProof>) => Promise<void>) | null;
     isReadOnly(task: Task): boolean;
     readonly scoreGroup: ((context: GroupContext) => Promise<readonly VerdictDraft[]>) | null;
     readonly scripts: EnvironmentScripts;
@@ -168,6 +169,7 @@ export interface EnvironmentSpec<Data> {
     verify(context: With<VerifyContext, Data>): Promise<VerdictDraft>;
     outside?(task: TaskOf<Data>): OutsideWork | null;
     isReadOnly?(task: TaskOf<Data>): boolean;
+    keepProof?(task: TaskOf<Data>, proofs: ReadonlyMap<Digest, TaskProof>): Promise<void>;
     scoreGroup?(context: With<GroupContext, Data>): Promise<readonly VerdictDraft[]>;
     readonly scripts: {
         oracle(task: TaskOf<Data>): Promise<NamedScript>;
@@ -405,6 +407,8 @@ export interface VerifiersOptions {
 export interface VerifyContext {
     readonly task: Task;
     readonly artifacts: Artifacts;
+    readonly proof?: TaskProof | null;
+    readonly onProof?: (digest: Digest, proof: TaskProof) => void;
     readonly toolCalls?: readonly ToolCallFact[];
     readonly openBox: (needs: BoxNeeds) => Promise<Box>;
     readonly judge?: FindJudgeServer;

@@ -172,6 +172,7 @@ function tasksText(rows: readonly ValidatedTask[], published: boolean, paint: Pa
       { paint, columns },
     ),
     ...problems.map((problem) => paint('bad', `problem  ${problem}`)),
+    ...rows.flatMap((row) => row.notes.map((note) => paint('warn', printable(`note  ${row.task}: ${note}`)))),
     ends.join(', '),
   ].join('\n')
 }

@@ -7,6 +7,7 @@ import type { ArtifactItem, Artifacts, BoxContext } from '../contract.ts'
 import type { TaskOf } from '../define.ts'
 import type { TerminalData } from './data.ts'
 import { testsOf } from './folders.ts'
+import { workLimits, workPlaces } from './work-only.ts'
 
 /**
  * Ends the agent's background work, runs the collect hooks, freezes the box and takes the declared artifacts, and with
@@ -33,25 +34,28 @@ export async function collectArtifacts(
     if (result.kind === 'box_dead') throw new PaddockError('BOX_DEAD', `The box died: ${result.why.detail}`)
   }
   await box.freeze()
-  const artifacts = task.data.artifacts
-    .map(({ source, exclude }) => ({ path: posix.resolve(box.workdir, source), exclude }))
-    .filter(({ path }) => path !== '/' || task.data.agent.workdir === '/')
+  const shared = task.data.verifier.shared === true
+  const places = workPlaces(task, box)
+  const excluded = new Map(
+    task.data.artifacts.map(({ source, exclude }) => [posix.resolve(box.workdir, source), exclude]),
+  )
   const items: ArtifactItem[] = []
-  for (const { path, exclude } of artifacts) {
+  for (const path of places) {
     signal.throwIfAborted()
-    items.push({ path, content: withoutExcluded(await box.getFiles(path), exclude) })
+    const content = await box.getFiles(path, shared ? workLimits : {})
+    items.push({ path, content: withoutExcluded(content, excluded.get(path) ?? []) })
   }
   const signs = await collectSigns(box, items, {
     verifier: verifierPlaces,
-    work: [box.workdir, ...artifacts.map(({ path }) => path), ...(task.data.mayChange ?? [])],
+    work: [...new Set([box.workdir, ...excluded.keys(), ...(task.data.mayChange ?? [])])],
     protected: task.data.protected ?? [],
     instruction: task.instruction,
     programs: box.imagePath ?? [],
-    shared: task.data.verifier.shared === true,
+    shared,
     networked: (task.data.agent.setupNetwork ?? 'none') !== 'none' || task.data.agent.network !== 'none',
     readsProfiles: await readsProfiles(task),
   })
-  if (task.data.verifier.shared !== true) return { items: [...items, ...signs] }
+  if (!shared) return { items: [...items, ...signs] }
   const kept = await collectFilesystem(box)
   return { ...kept, items: [...items, ...signs, ...kept.items] }
 }

@@ -8,6 +8,7 @@ import { factsOf, isOwnBase } from './dockerfile.ts'
 import { breakIns, repairs } from './generate/index.ts'
 import { loadTasks } from './load.ts'
 import { outsideWork } from './outside.ts'
+import { writeProof } from './proof-file.ts'
 import { cheatsOf, distractorsOf, oracleOf, solutionsOf } from './scripts.ts'
 import { setUp } from './setup.ts'
 import { shellToolFor } from './shell-tool.ts'
@@ -47,6 +48,7 @@ export function terminalEnvironment(options: TerminalOptions = {}): Environment 
     collect: collectArtifacts,
     verify: (context) => verifyArtifacts(context, verifierNeeds(context.task)),
     outside: outsideWork,
+    keepProof: (task, proofs) => writeProof(task, proofs, terminalVerifierVersion),
     scripts: { oracle: oracleOf, solutions: solutionsOf, cheats: cheatsOf, distractors: distractorsOf },
   })
 }

@@ -60,7 +60,7 @@ function rollUp(task: TaskOf<TerminalData>, steps: readonly StepData[], drafts: 
       version: terminalVerifierVersion,
       sha256: sha256(drafts.map(({ verifier }) => verifier.sha256).join('\n')),
     },
-    trust: task.data.verifier.shared === true ? 'shared' : 'separate',
+    trust: weakest.find((trust) => drafts.some((draft) => draft.trust === trust)) ?? 'separate',
     evidence: drafts.map(({ evidence }, i) => `== ${steps[i]?.name}\n${evidence}`).join('\n'),
     artifacts: drafts.flatMap(({ artifacts }) => artifacts),
   }
@@ -77,6 +77,9 @@ function rollUp(task: TaskOf<TerminalData>, steps: readonly StepData[], drafts: 
   const whole = { ...facts, components: { ...components, ...byStep } }
   return drafts.some(({ status }) => status === 'hacked') ? hacked(0, whole) : scored(reward ?? 0, whole)
 }
+
+/** Less is to be said of a task than of any of its steps. */
+const weakest = ['unvalidated', 'shared', 'in_process'] as const
 
 function meanOf(list: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const keys = new Set(list.flatMap((one) => Object.keys(one)))

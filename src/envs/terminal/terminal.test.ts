@@ -110,14 +110,19 @@ describe.runIf(await requireDocker())('a terminal verdict', () => {
     const work = 'echo kept > /opt/kept; setsid sleep 1234 > /dev/null 2>&1 & mkdir /tests; echo exit 9 > /tests/x.sh'
     const asRoot = (toml: string) => shared(toml).replace('user = "agent"\n', '')
     const verdict = await verdictOf('shared', test, work, asRoot)
-    expect(verdict).toMatchObject({ status: 'scored', reward: 1, trust: 'shared', evidence: 'kept\ncheck.py\ntest.sh' })
+    expect(verdict).toMatchObject({
+      status: 'scored',
+      reward: 1,
+      trust: 'unvalidated',
+      evidence: 'kept\ncheck.py\ntest.sh',
+    })
     const planted = await verdictOf(
       'shared-plant',
       'true',
       'mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt',
       shared,
     )
-    expect(planted).toMatchObject({ status: 'hacked', reward: 0, trust: 'shared' })
+    expect(planted).toMatchObject({ status: 'hacked', reward: 0, trust: 'unvalidated' })
   })
 
   it('is never infra by what the agent left: paths too long, links to themselves, files that say they are huge', async () => {
@@ -136,7 +141,7 @@ for _ in range(600): os.mkdir('nested-dir'); os.chdir('nested-dir')"`
       verdictOf('odd-tools', pass, noShell, shared),
     ])
     expect(separate).toMatchObject({ status: 'scored', reward: 1, evidence: expect.stringContaining('(unreadable)') })
-    expect(onDeep).toMatchObject({ status: 'scored', reward: 1, trust: 'shared' })
+    expect(onDeep).toMatchObject({ status: 'scored', reward: 1, trust: 'unvalidated' })
     expect(onHoles).toMatchObject({
       status: 'scored',
       reward: 0,

@@ -163,7 +163,8 @@ async function verified(o: RescoreOptions, one: RecordedWork & { readonly rollou
 /** What the verdict in force says of the agent's work. A verdict that a fault kept from a number may never have seen it. */
 function workOf(rollout: RolloutView, before: Verdict): StoredWork | null {
   if (before.status === 'infra_error' && before.artifacts.length === 0) return null
-  return { artifacts: before.artifacts, shared: before.trust === 'shared', cut: rollout.end !== 'completed' }
+  const shared = rollout.work?.shared ?? before.trust === 'shared'
+  return { artifacts: before.artifacts, shared, cut: rollout.end !== 'completed' }
 }
 
 function outcomeOf({ components, ...verdict }: Verdict | VerdictDraft) {

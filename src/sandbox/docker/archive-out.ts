@@ -56,9 +56,15 @@ export class EntryJudge {
   }
 }
 
-/** True when a link at `path` with this target ends inside the tree that `path` is relative to. */
+/**
+ * True when a link at `path` with this target ends inside the tree that `path` is relative to, whatever other links are on its way: it goes up
+ * first and then only down.
+ */
 export function staysInside(path: string, target: string): boolean {
   if (target === '' || target.startsWith('/') || target.includes('\0')) return false
+  const parts = target.split('/').filter((part) => part !== '' && part !== '.')
+  const down = parts.findIndex((part) => part !== '..')
+  if (down !== -1 && parts.slice(down).includes('..')) return false
   const end = posix.normalize(posix.join(posix.dirname(path), target))
   return end !== '..' && !end.startsWith('../')
 }

@@ -1,6 +1,6 @@
 /** What coordinator and node say to each other. Both are Paddocks of one version, which is looked at first. */
 import { z } from 'zod'
-import { isId } from '../../core/index.ts'
+import { isId, trusts } from '../../core/index.ts'
 import { evidenceLimit } from '../../reward/index.ts'
 import type { NodeJob, NodeVerification, ToldWeights } from '../../rollout/index.ts'
 
@@ -139,7 +139,7 @@ const draftFacts = {
     z.strictObject({ path: z.string(), sha256: digest, sizeBytes: z.number(), step: z.string().exactOptional() }),
   ),
   verifier: z.strictObject({ id: z.string(), version: z.string(), sha256: digest }),
-  trust: z.enum(['separate', 'shared', 'host']),
+  trust: z.enum(trusts),
   costTokens: z.number(),
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PaddockError } from '../../core/index.ts'
+import { PaddockError, trusts } from '../../core/index.ts'
 import { admittedAs } from '../../access/index.ts'
 import type { Verification } from '../../rollout/index.ts'
 import type { RlApi } from './api.ts'
@@ -40,7 +40,7 @@ const verdict = z.strictObject({
   reason: z.string().nullable(),
   components: z.record(z.string(), z.number()),
   evidence: z.string(),
-  trust: z.enum(['separate', 'shared', 'host']),
+  trust: z.enum(trusts),
   verifier: z.strictObject({ id: z.string(), version: z.string(), sha256: z.string() }),
   /** What was looked at, by its content. It is not kept. */
   artifacts: z.array(z.strictObject({ path: z.string(), sha256: z.string(), size_bytes: z.int() })),
