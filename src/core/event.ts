@@ -121,7 +121,7 @@ export type EventBody =
       readonly from: Id | null
       /** How many files `left` has. */
       readonly files: number
-      /** Files that were given and were read in the box, by its file system; null: it does not tell. */
+      /** Files that were given and were read or copied in the box, by its file system; null: it does not tell, or one was removed or replaced. */
       readonly used: readonly string[] | null
       /** Files that are new or changed. */
       readonly wrote: readonly string[]

@@ -5,6 +5,7 @@ export interface EngineAdapter {
     readonly gives: {
         readonly tokenIds: boolean;
         readonly logprobs: boolean;
+        readonly everyLogprob?: false;
     };
     readonly logprobKind: LogprobKind;
     planChat(facts: EngineRequestFacts): EngineRequestPlan;

@@ -33,9 +33,15 @@ describe('the credit of a library', () => {
 
   it('is nothing for what was not read, was read and is of somebody else, or was cheated with', () => {
     expect(share([member('b', { from: 'a', used: [] })])).toBe(0)
-    expect(share([member('b', { from: 'a', used: null })])).toBe(0)
     expect(share([member('b', { from: 'a', used: ['other'] })])).toBe(0)
     expect(share([member('b', { from: 'a', used: ['tool'], status: 'hacked' })])).toBe(0)
+  })
+
+  it('leaves out who solved them with nobody knows what, and counts who did not solve them', () => {
+    const unknown = (id: string, reward: number) => member(id, { from: 'a', used: null, reward })
+    expect(share([unknown('b', 1)])).toBe(null)
+    expect(share([unknown('b', 0)])).toBe(0)
+    expect(share([unknown('b', 1), member('c', { from: 'a', used: ['tool'] }), unknown('d', 0)])).toBe(0.5)
   })
 
   it('goes over links in between, and to nobody whose library did not go on', () => {

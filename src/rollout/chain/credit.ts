@@ -13,20 +13,19 @@ export interface LinkRollout {
 }
 
 /**
- * What the files that a rollout wrote came to: the mean over later links of the share of their members, of those that went on from it and have a number, that
+ * What the files that a rollout wrote came to: the mean over later links of the share of their members, of those that went on from it, have a number and tell what they used, that
  * solved their task and read one of the files. Links without such members are in no mean; null: there is none.
  */
 export function shareOf(links: readonly (readonly LinkRollout[])[], at: number, one: LinkRollout): number | null {
   const shares = links.slice(at + 1).flatMap((link) => {
     const heirs = link.flatMap(({ rollout: { verdict }, library }) => {
       const its = handedOn(links, library, one)
-      return its === null || verdict?.reward == null ? [] : [{ verdict, used: library?.used ?? [], its }]
+      if (its === null || verdict?.reward == null) return []
+      if (verdict.status !== 'scored' || verdict.reward < 1) return [0]
+      // Who solved it with unknown files neither earns nor costs anything.
+      return library?.used == null ? [] : [library.used.some((path) => its.includes(path)) ? 1 : 0]
     })
-    const solved = heirs.filter(
-      ({ verdict, used, its }) =>
-        verdict.status === 'scored' && verdict.reward >= 1 && used.some((path) => its.includes(path)),
-    )
-    return heirs.length === 0 ? [] : [solved.length / heirs.length]
+    return heirs.length === 0 ? [] : [heirs.reduce<number>((sum, share) => sum + share, 0) / heirs.length]
   })
   return shares.length === 0 ? null : shares.reduce((sum, share) => sum + share, 0) / shares.length
 }

@@ -16,8 +16,14 @@ export interface PutLibrary {
   readonly given: Digest | null
   readonly from: Id | null
   readonly files: readonly File[]
-  /** When each file was last read, by path; null: the box does not tell. */
-  readonly readAt: ReadonlyMap<string, string> | null
+  /** Each file as the box's file system has it, by path; null: the box does not tell. */
+  readonly sights: ReadonlyMap<string, Sight> | null
+}
+
+/** A file by its inode, which stays when it is renamed, and when it was last read. */
+interface Sight {
+  readonly inode: string
+  readonly readAt: string
 }
 
 /**
@@ -32,19 +38,30 @@ export async function putLibrary(
 ): Promise<PutLibrary> {
   const files = given === null ? [] : await filesOf(blobs, given)
   await box.putFiles(libraryPlace, files.map(putFileOf))
-  return { given, from, files, readAt: await readTimes(box, signal, { proven: true }) }
+  return { given, from, files, sights: await provenSights(box, signal) }
 }
 
-/** Which of the files that were given have been read in the box since. Asked while it runs, before anybody else reads them; null: it does not tell. */
+/**
+ * Which of the files that were given have been read in the box since. Asked while it runs, before anybody else reads them. Null: it does not
+ * tell, also because a file was removed, replaced, or moved where it cannot be found.
+ */
 export async function usedOf(
   box: Box,
-  { readAt, files }: PutLibrary,
+  { sights, files }: PutLibrary,
   signal: AbortSignal,
 ): Promise<readonly string[] | null> {
-  const now = readAt === null ? null : await readTimes(box, signal, { proven: false })
-  if (now === null || readAt === null) return null
-  const isUsed = ({ path }: File): boolean => now.has(path) && now.get(path) !== readAt.get(path)
-  return files.filter(isUsed).map(({ path }) => path)
+  if (sights === null) return null
+  const inodes = new Set(Array.from(sights.values(), ({ inode }) => inode))
+  const now = new Map<string, string>()
+  const see = (seen: ReadonlyMap<string, Sight> | null): void => {
+    for (const { inode, readAt } of seen?.values() ?? []) now.set(inode, readAt)
+  }
+  see(await sightsOf(box, signal, { cwd: libraryPlace }))
+  const moved = [...inodes].filter((inode) => !now.has(inode))
+  if (moved.length > 0) see(await sightsOf(box, signal, { cwd: '/', inodes: moved }))
+  if ([...inodes].some((inode) => !now.has(inode))) return null
+  const isUsed = (sight: Sight | undefined): boolean => sight !== undefined && now.get(sight.inode) !== sight.readAt
+  return files.filter(({ path }) => isUsed(sights.get(path))).map(({ path }) => path)
 }
 
 /**
@@ -89,28 +106,34 @@ function isSame(a: File, b: File): boolean {
 }
 
 /**
- * Times of the last reading, as the box's own file system has them. `proven`: only where one changes when a file is read, which a file system mounted
- * `noatime` does not do. Null: the box does not tell, or has no find.
+ * The files of the library, if the box's file system tells what is read and what is copied: `noatime` keeps no times, and a copy that
+ * the kernel or the disk makes changes none.
  */
-async function readTimes(
+async function provenSights(box: Box, signal: AbortSignal): Promise<ReadonlyMap<string, Sight> | null> {
+  const tells = (read: string) => `touch -a -d @1 .probe && ${read} && [ "$(stat -c %X .probe)" != 1 ] || exit 9`
+  const ways = ['cat .probe > /dev/null', 'cat .probe > .copy', 'cp .probe .copy'].map(tells)
+  const proof = `trap 'rm -f .probe .copy' EXIT; echo x > .probe || exit 9\n${ways.join('\n')}`
+  return sightsOf(box, signal, { cwd: libraryPlace, before: `(${proof}) || exit 9` })
+}
+
+/** Null: the box does not tell, or has no find. `inodes`: of these alone, wherever they are. */
+async function sightsOf(
   box: Box,
   signal: AbortSignal,
-  { proven }: { readonly proven: boolean },
-): Promise<ReadonlyMap<string, string> | null> {
-  const proof = `touch -d @1 .probe && a=$(stat -c %x .probe) && echo x >> .probe && cat .probe > /dev/null && b=$(stat -c %x .probe)
-rm -f .probe; [ "$a" != "$b" ] || exit 9`
-  const list = String.raw`find . -type f -printf '%A@ %P\0'`
-  const command = ['/bin/sh', '-c', proven ? `${proof}\n${list}` : list]
-  const ran = await box.exec({ command, cwd: libraryPlace, timeoutMs: 20_000 }, { signal }).catch((error: unknown) => {
+  o: { readonly cwd: string; readonly before?: string; readonly inodes?: readonly string[] },
+): Promise<ReadonlyMap<string, Sight> | null> {
+  const which = o.inodes === undefined ? '' : `\\( ${o.inodes.map((inode) => `-inum ${inode}`).join(' -o ')} \\)`
+  const list = String.raw`find . -xdev -type f ${which} -printf '%i %A@ %P\0'`
+  // Some places are not for everybody to look into.
+  const lines = o.inodes === undefined ? [o.before ?? '', list] : [`${list} 2> /dev/null`, 'true']
+  const command = ['/bin/sh', '-c', lines.join('\n')]
+  const ran = await box.exec({ command, cwd: o.cwd, timeoutMs: 20_000 }, { signal }).catch((error: unknown) => {
     if (isPaddockError(error) && error.family === 'agent') return null
     throw error
   })
   if (ran === null) return null
   if (ran.kind === 'box_dead') throw new PaddockError('BOX_DEAD', `The box died: ${ran.why.detail}`)
   if (ran.kind !== 'exited' || ran.code !== 0) return null
-  const lines = new TextDecoder()
-    .decode(ran.stdout)
-    .split('\0')
-    .filter((line) => line !== '')
-  return new Map(lines.map((line) => [line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' '))]))
+  const seen = new TextDecoder().decode(ran.stdout).matchAll(/(\d+) (\S+) ([^\0]*)\0/g)
+  return new Map(Array.from(seen, ([, inode = '', readAt = '', path = '']) => [path, { inode, readAt }]))
 }
