@@ -179,7 +179,6 @@ const attachedAnswer = z.strictObject({
   incarnation,
   resume_step: step.nullable(),
   undone: z.strictObject({ dispositions: z.int(), rows: z.int() }),
-  final: z.int(),
   again: z.array(name),
   stale: z.array(name),
   cursor: z.string(),
@@ -277,14 +276,13 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       incarnation: attached.incarnation,
       resume_step: resumeStep,
       undone,
-      final: attached.final,
       again,
       stale,
       cursor,
     }
   })
-  const final = { name: 'checkpoint', says: 'Makes dispositions final', body: checkpointBody, answer: nothing }
-  api.add('post', '/runs/:id/checkpoint', final, async ({ params, body }) => {
+  const safe = { name: 'checkpoint', says: 'The weights of a step are safe', body: checkpointBody, answer: nothing }
+  api.add('post', '/runs/:id/checkpoint', safe, async ({ params, body }) => {
     await trainer.checkpoint(params.id, body)
     return {}
   })

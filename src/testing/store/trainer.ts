@@ -467,7 +467,6 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
           incarnation: 2,
           resumeStep: 10,
           undone: { dispositions: 2, rows: 2 },
-          final: 0,
           again: trained.slice(1).map(({ groupId }) => groupId),
           stale: [],
         })
@@ -480,13 +479,18 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         })
       })
 
-      it('leave what a checkpoint made final', async () => {
+      it('undo what lies behind the step that they resume from, whatever a checkpoint or an older lineage says of those steps', async () => {
         const { runId, attach } = await run(2)
         await train(runId, 1)
-        await train(runId, 2)
-        await book.checkpoint(runId, { incarnation: 1, step: 1 })
-        await book.checkpoint(runId, { incarnation: 1, step: 1 })
-        expect(await attach(null)).toMatchObject({ undone: { dispositions: 1 }, final: 1 })
+        const lost = await train(runId, 2)
+        await book.checkpoint(runId, { incarnation: 1, step: 2 })
+        await book.checkpoint(runId, { incarnation: 1, step: 2 })
+        expect(await attach(1)).toMatchObject({ undone: { dispositions: 1 }, again: [lost.groupId] })
+        // Step 2 comes again, of another lineage: the checkpoint of the older one says nothing of it.
+        await train(runId, 2, ['1'], 2)
+        expect(await attach(1)).toMatchObject({ undone: { dispositions: 1 }, again: [lost.groupId] })
+        expect(await attach(null)).toMatchObject({ undone: { dispositions: 1 } })
+        expect(await book.counts(runId)).toMatchObject({ settledUnclaimed: 2, done: 0 })
       })
 
       it('end groups as stale whose weights are gone with the undone steps', async () => {

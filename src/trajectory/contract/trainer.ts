@@ -8,8 +8,6 @@ export interface Attached {
   readonly resumeStep: number | null
   /** Of earlier incarnations, by this attaching. */
   readonly undone: { readonly dispositions: number; readonly rows: number }
-  /** Dispositions of later steps than `resumeStep` that a checkpoint had made final: they stay. */
-  readonly final: number
   /** Groups that will be handed out once more. */
   readonly again: readonly Id[]
   /** Groups whose weights are gone: nobody gets them. */
@@ -183,7 +181,7 @@ export type PolicyEvent = RunEvent & { readonly kind: PolicyEventKind }
 /** A disposition as it stands. */
 export interface StoredDisposition extends Disposition {
   readonly incarnation: number
-  /** True where a later incarnation went back behind its step, and no checkpoint had made it final. */
+  /** True where a later incarnation went back behind its step. */
   readonly undone: boolean
 }
 
@@ -264,7 +262,7 @@ export interface TrainerReader {
 export interface TrainerBook extends TrainerReader {
   /** Opens an incarnation; older ones are fenced and what they held goes back. Throws `NOT_FOUND`. */
   attach(runId: Id, o: { resumeStep: number | null; consumer: string | null }): Promise<Attached>
-  /** Dispositions up to `step` are final. Throws `FENCED`. */
+  /** The weights of `step` are safe. Throws `FENCED`. */
   checkpoint(runId: Id, o: { incarnation: number; step: number }): Promise<void>
   /** Leases settled rounds that nobody has, oldest first; none where there is none. Throws `FENCED`. */
   claim(runId: Id, asked: ClaimAsked): Promise<readonly RoundClaim[]>

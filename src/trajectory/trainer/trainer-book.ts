@@ -89,19 +89,12 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
       }
       await requireHere(inside.#catalogue, run)
       const incarnation = ((await inside.incarnation(run)) ?? 0) + 1
-      const checkpointed = await first<{ step: number | null }>(
-        inside.sql,
-        'SELECT max(step) AS step FROM trainer_checkpoints WHERE run = ?',
+      const undoneFrom = resumeStep ?? -1
+      const undone = await inside.sql.all<{ row: string; record: string }>(
+        `SELECT d."row", d.record FROM dispositions d WHERE d.run = ? AND d.step > ? AND ${stands}`,
         run,
+        undoneFrom,
       )
-      const final = checkpointed?.step ?? -1
-      const undoneFrom = Math.max(resumeStep ?? -1, final)
-      const lost = await inside.sql.all<{ row: string; step: number; record: string }>(
-        `SELECT d."row", d.step, d.record FROM dispositions d WHERE d.run = ? AND d.step > ? AND ${stands}`,
-        run,
-        resumeStep ?? -1,
-      )
-      const undone = lost.filter(({ step }) => step > undoneFrom)
       await insert(inside.sql, incarnations, {
         run,
         incarnation,
@@ -120,7 +113,6 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
         incarnation,
         resumeStep,
         undone: { dispositions: undone.length, rows: new Set(undone.map(({ row }) => row)).size },
-        final: lost.length - undone.length,
         ...back,
       }
     })

@@ -331,7 +331,7 @@ class Run:
         self._incarnation = incarnation
 
     def checkpoint(self, step: int) -> None:
-        """The weights of this step are safe: dispositions up to it are final."""
+        """The weights of this step are safe. Whoever attaches with `resume_step` keeps what was disposed of up to that step."""
         self._own("/checkpoint", {"step": step}, repeatable=True)
 
     def state(self) -> dict[str, Any]:
