@@ -101,6 +101,7 @@ export async function runStale(client: Client, mode: Mode, sizes: StaleSizes): P
       incarnation: 1,
       version,
       phase,
+      ...(phase === 'live' ? { step: version > 1 ? version - 1 : null } : {}),
       label: `${run}-${version}`,
     })
   const isOver = async (): Promise<boolean> => {

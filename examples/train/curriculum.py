@@ -50,5 +50,5 @@ with paddock.run("curriculum", purpose="train") as run:
             level += not found.no_signal
         print(f"step {step}: {name}, {passes} of {N} passed, level {level}", flush=True)
         run.policy(step + 1, "pausing")
-        run.policy(step + 1, "live")
+        run.policy(step + 1, "live", step=step)
     run.finish()

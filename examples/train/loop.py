@@ -128,7 +128,7 @@ def push(model: Any, optimizer: Any, run: Run, version: int, args: Any) -> None:
     while True:
         adapter = lora.save_as_adapter(model, Path(args.save), f"{run.run_id}-{version}") if args.lora else None
         try:
-            run.policy(version, "live" if adapter else "pausing", mode=args.mode, adapter=adapter)
+            run.policy(version, "live" if adapter else "pausing", step=version - 1 if version else None, mode=args.mode, adapter=adapter)
             break
         except Gated as gate:
             if waiting := run.claim(max(1, len(gate.blocking)), lease_s=args.lease_s):
@@ -141,7 +141,7 @@ def push(model: Any, optimizer: Any, run: Run, version: int, args: Any) -> None:
     except BaseException:
         run.policy(version, "failed")
         raise
-    run.policy(version, "live", requests=json.loads(args.requests))
+    run.policy(version, "live", step=version - 1 if version else None, requests=json.loads(args.requests))
 
 
 def train(model: Any, run: Run, ask: Callable[[str, int], Any], args: Any) -> None:

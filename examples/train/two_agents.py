@@ -57,7 +57,7 @@ with paddock.run("two-agents", purpose="train", groups_per_step=2, **asked) as r
                     run.dispose_group(group, step=step, computed=found)
                 tokens, adapter = train(policy, version[policy], owed[policy])
                 owed[policy] = []
-                run.policy(version[policy], "live", policy=policy, adapter=adapter)
+                run.policy(version[policy], "live", step=step, policy=policy, adapter=adapter)
                 run.metrics(step, {f"{policy}/tokens": tokens, f"{policy}/version": version[policy]})
         run.checkpoint(step)
     run.finish()

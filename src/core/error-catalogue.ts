@@ -703,6 +703,12 @@ export const catalogue = {
     'A stage of a rollout took longer than its budget.',
     'Raise the budget of this stage under run.budgets.',
   ),
+  STEP_MISSING: entry(
+    'request',
+    422,
+    'Weights that go live name no step.',
+    'Add `step`: the step whose update made these weights, or null for the weights that the run starts with.',
+  ),
   STORE_CLOSED: entry('infra', 503, 'The store is closed.', 'Open it again.'),
   STORE_CONFLICT: entry(
     'infra',

@@ -369,7 +369,10 @@ async function recordTrainer(
     neverBegan: 0,
   })
   const { incarnation } = await trainer.attach(runId, { resumeStep: null, consumer: 'c' })
-  for (const ordinal of [1, 2, 3]) await trainer.announce(runId, { incarnation, ordinal, label: `w${ordinal}` })
+  for (const ordinal of [1, 2, 3]) {
+    const step = ordinal === 1 ? null : ordinal - 2
+    await trainer.announce(runId, { incarnation, ordinal, label: `w${ordinal}`, step })
+  }
   const asked = { incarnation, consumer: 'c', maxGroups: 1, leaseMs: 60_000, ids: [newId()] }
   const [claim] = await trainer.claim(runId, asked)
   const named = rows.map(({ rollout, segment, label }) => ({ row: `${rollout}:${segment}`, segment, label }))

@@ -57,7 +57,7 @@ export async function trainRun(store: Store, runId: Id, { uses }: { readonly use
     })
   }
   const { incarnation } = await trainer.attach(runId, { resumeStep: null, consumer: 'c' })
-  await trainer.announce(runId, { incarnation, ordinal: 1, label: 'w1' })
+  await trainer.announce(runId, { incarnation, ordinal: 1, label: 'w1', step: null })
   const ids = Array.from(groups, () => newId())
   const claims = await trainer.claim(runId, {
     incarnation,

@@ -54,7 +54,14 @@ describe.skipIf(cache === '')('LoRA adapters as versions, vLLM 0.32.0', () => {
     })
   const live = async (version: number, name: 'a' | 'b'): Promise<void> => {
     const adapter = { name: `adapter-${name}`, path: join(directory, name) }
-    const said = { incarnation: 1, version, phase: 'live', label: `version-${name}`, adapter }
+    const said = {
+      incarnation: 1,
+      version,
+      phase: 'live',
+      step: version > 0 ? version - 1 : null,
+      label: `version-${name}`,
+      adapter,
+    }
     expect(await trainer.ask('POST', '/runs/lora/policy', said)).toMatchObject({
       replicas: [{ label: `version-${name}`, source: 'told' }],
       out: [],

@@ -174,7 +174,12 @@ it('an open feed goes back with its trainer: what is remembered, what was lost, 
   )
   await trainer.attach(run)
   const weights = (incarnation: number, phase: string) =>
-    trainer.ask('POST', `/runs/${run}/policy`, { incarnation, version: 1, phase })
+    trainer.ask('POST', `/runs/${run}/policy`, {
+      incarnation,
+      version: 1,
+      phase,
+      ...(phase === 'live' ? { step: 2 } : {}),
+    })
   const use = (rows: readonly string[], step: number, incarnation: number) =>
     trainer.dispose(
       run,

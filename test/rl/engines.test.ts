@@ -125,9 +125,15 @@ describe('engines that a trainer names', () => {
   })
 
   it('with other weights than the live ones get no calls before an update', async () => {
-    await trainer.ask('POST', '/runs/run/policy', { incarnation: 1, version: 1, phase: 'live', label: 'w1' })
+    await trainer.ask('POST', '/runs/run/policy', {
+      incarnation: 1,
+      version: 1,
+      phase: 'live',
+      step: null,
+      label: 'w1',
+    })
     expect(await put(at(1, 2))).toMatchObject({ engines: [{ state: 'serving', label: 'w1' }, { state: 'stale' }] })
-    await trainer.ask('POST', '/runs/run/policy', { incarnation: 1, version: 2, phase: 'live', label: 'w2' })
+    await trainer.ask('POST', '/runs/run/policy', { incarnation: 1, version: 2, phase: 'live', step: 1, label: 'w2' })
     expect(await put(at(1, 2))).toMatchObject({
       engines: [
         { state: 'serving', label: 'w2' },

@@ -76,6 +76,7 @@ const said = (version: number, phase: string, more: Json) => ({
   incarnation: 1,
   version,
   phase,
+  ...(phase === 'live' ? { step: version > 1 ? version - 1 : null } : {}),
   label: `${run}-${version}`,
   ...more,
 })

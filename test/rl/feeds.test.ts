@@ -89,7 +89,7 @@ describe('a run with a feed', () => {
     // What follows is sampled by weights that the first step has made.
     await trainer.ask('POST', '/runs/fed/policy', { incarnation: 1, version: 1, phase: 'pausing' })
     await train('fed', zero.round, 1, 1)
-    await trainer.ask('POST', '/runs/fed/policy', { incarnation: 1, version: 1, phase: 'live' })
+    await trainer.ask('POST', '/runs/fed/policy', { incarnation: 1, version: 1, phase: 'live', step: 1 })
     const one = await next('fed', 1)
     expect(one.claim.group_id).toBe('fed.feed.1')
     expect(one.round.task.name).not.toBe(zero.round.task.name)
@@ -101,7 +101,7 @@ describe('a run with a feed', () => {
     const incarnation = await trainer.attach('fed')
     const again = await next('fed', incarnation)
     expect(again.claim).toMatchObject({ group_id: 'fed.feed.0', again: true })
-    await trainer.ask('POST', '/runs/fed/policy', { incarnation, version: 1, phase: 'live' })
+    await trainer.ask('POST', '/runs/fed/policy', { incarnation, version: 1, phase: 'live', step: 1 })
     await train('fed', again.round, 1, incarnation)
     // It begins the group that was lost, and is killed on it.
     const begun = async () => (await trainer.send('GET', `/groups/fed.feed.1.${incarnation}`)).status

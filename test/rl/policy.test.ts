@@ -42,6 +42,7 @@ const say = (version: number, phase: string, more: Json = {}) => ({
   incarnation: 1,
   version,
   phase,
+  ...(phase === 'live' ? { step: version > 1 ? version - 1 : null } : {}),
   label: `${run}-${version}`,
   ...more,
 })
@@ -176,6 +177,44 @@ describe('weights', () => {
     ])
   })
 
+  it('name the step that made them, or are refused', async () => {
+    await openRun()
+    expect(await refused(1, 'live', { step: undefined })).toEqual([422, 'STEP_MISSING'])
+    await policy(1, 'live')
+    await policy(2, 'live')
+    expect(await refused(2, 'live', { step: 7 })).toEqual([409, 'STORE_CONFLICT'])
+    // The engine does not go back to weights of before, nor to a lower number.
+    expect(await refused(1, 'live')).toEqual([409, 'STORE_CONFLICT'])
+    expect(await refused(1, 'live', { label: `${run}-low` })).toEqual([409, 'STORE_CONFLICT'])
+    expect(await trainer.ask('GET', `/runs/${run}`)).toMatchObject({ policy: { version: 2 } })
+  })
+
+  it.each(
+    ['disposes, then says live', 'says live, then disposes'].flatMap((order) =>
+      [
+        [4, 1],
+        [5, 2],
+        [6, 2],
+      ].map(([resumed, version]) => [order, resumed, version] as const),
+    ),
+  )('of a trainer that %s in step 5 and resumes from step %d: version %d is live', async (order, resumed, version) => {
+    await openRun()
+    await policy(1, 'live')
+    await trainer.settle(run, `${run}-a`, [1], 1)
+    const [row] = await rowsOf('a')
+    const dispose = () => trainer.dispose(run, [{ row: row?.row_id, step: 5, outcome: 'used' }])
+    if (order.startsWith('disposes')) await dispose()
+    await policy(2, 'live', { step: 5 })
+    if (order.startsWith('says')) await dispose()
+    await trainer.settle(run, `${run}-b`, [1], 1)
+    await trainer.attach(run, resumed)
+    expect(await trainer.ask('GET', `/runs/${run}`)).toMatchObject({ policy: { version } })
+    const claims = await trainer.claim(run, { incarnation: 2, max_groups: 9 })
+    const rows = await Promise.all(claims.map((claim) => trainer.rows(claim.group_id, claim.claim_id)))
+    const reasons = rows.flatMap((round) => round.rows.map((one) => one.unusable_reason))
+    expect(reasons).toEqual(version === 1 ? [null, 'stale'] : [null])
+  })
+
   it('of steps that were undone are gone: what they sampled is stale, and their name is used up', async () => {
     await openRun()
     await policy(1, 'live')
@@ -288,7 +327,13 @@ describe('weights that are a LoRA adapter', () => {
     await mkdir(join(directory, name), { recursive: true })
     return { name, path: join(directory, name) }
   }
-  const says = (version: number, more: Json) => ({ incarnation: 1, version, phase: 'live', ...more })
+  const says = (version: number, more: Json) => ({
+    incarnation: 1,
+    version,
+    phase: 'live',
+    step: version > 1 ? version - 1 : null,
+    ...more,
+  })
   const live = (version: number, more: Json) => trainer.ask('POST', `/runs/${run}/policy`, says(version, more))
   const wrong = (version: number, more: Json) => trainer.refused('POST', `/runs/${run}/policy`, says(version, more))
 

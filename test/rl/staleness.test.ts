@@ -49,7 +49,13 @@ async function run(mode: string): Promise<{ readonly seen: readonly Seen[]; read
     }
   }
   const say = (version: number, phase: string) =>
-    trainer.send('POST', `/runs/${mode}/policy`, { incarnation: 1, version, phase, label: `${mode}-${version}` })
+    trainer.send('POST', `/runs/${mode}/policy`, {
+      incarnation: 1,
+      version,
+      phase,
+      ...(phase === 'live' ? { step: version > 1 ? version - 1 : null } : {}),
+      label: `${mode}-${version}`,
+    })
   await say(1, 'live')
   await trainer.ask('POST', `/runs/${mode}/groups`, { groups: [{ group_id: slow, task, n: 1 }] })
   const opened = await trainer.open(slow)

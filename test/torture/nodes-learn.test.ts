@@ -107,7 +107,13 @@ async function learn(trainer: Trainer): Promise<Learned> {
   await trainer.ask('POST', '/runs', { ...run, harness: 'seeded', groups_per_step: 2 })
   await trainer.attach('learns')
   const policy = (version: number, phase: string) =>
-    trainer.ask('POST', '/runs/learns/policy', { incarnation: 1, version, phase, label: `step-${version}` })
+    trainer.ask('POST', '/runs/learns/policy', {
+      incarnation: 1,
+      version,
+      phase,
+      ...(phase === 'live' ? { step: version > 1 ? version - 1 : null } : {}),
+      label: `step-${version}`,
+    })
   const push = async (version: number): Promise<void> => {
     await policy(version, 'pausing')
     for (const name of Object.keys(tasks)) {

@@ -63,7 +63,9 @@ const openGroup = (run: string, name: string, n: number) =>
   trainer.ask('POST', `/runs/${run}/groups`, { groups: [{ group_id: `${run}-${name}`, task, n }] })
 const weights = async (run: string, policy: string, version: number) => {
   const label = `${run}-${policy}-${version}`
-  const body = { incarnation: 1, policy, version, phase: 'live', adapter: { name: label, path: await adapter(label) } }
+  const adapterOf = { name: label, path: await adapter(label) }
+  const step = version > 1 ? version - 1 : null
+  const body = { incarnation: 1, policy, version, phase: 'live', step, adapter: adapterOf }
   return trainer.ask('POST', `/runs/${run}/policy`, body)
 }
 /** A rollout in which each policy says something, and what each is worth. */
@@ -174,7 +176,13 @@ it('cancels by the tokens of the policy whose weights move', async () => {
 
 it('gates one by its own tokens, and pauses its calls alone', async () => {
   await openRun('gated', { policies: ['coder', 'solo'], staleness: { max: 0, mode: 'gate' }, groups_per_step: 4 })
-  const say = (version: number, phase: string) => ({ incarnation: 1, policy: 'solo', version, phase })
+  const say = (version: number, phase: string) => ({
+    incarnation: 1,
+    policy: 'solo',
+    version,
+    phase,
+    ...(phase === 'live' ? { step: version > 1 ? version - 1 : null } : {}),
+  })
   expect(await trainer.ask('POST', '/runs/gated/policy', say(1, 'live'))).toMatchObject({ label: 'solo-1' })
   await openGroup('gated', 'g', 1)
   const opened = await trainer.ask<Opened>('POST', '/rollouts', { group_id: 'gated-g' })
@@ -250,7 +258,7 @@ it('asks which policy is meant, and refuses what none is', async () => {
   await openGroup('named', 'g', 1)
   await play('named-g', 1)
   const say = (more: Json) =>
-    trainer.refused('POST', '/runs/named/policy', { incarnation: 1, version: 1, phase: 'live', ...more })
+    trainer.refused('POST', '/runs/named/policy', { incarnation: 1, version: 1, phase: 'live', step: null, ...more })
   expect(await say({})).toEqual([400, 'POLICY_UNNAMED'])
   expect(await say({ policy: 'nobody' })).toEqual([404, 'POLICY_UNKNOWN'])
   expect(await say({ policy: 'guest' })).toEqual([404, 'POLICY_UNKNOWN'])

@@ -74,7 +74,14 @@ describe.runIf(await requireDocker())(`${count} half-done rollouts whose trainer
     return (await fetch(`${serving.ready.control}${path}`, { headers })).json()
   }
   const policy = (version: number, phase: string): Promise<Json> =>
-    trainer.ask('POST', `/runs/${run}/policy`, { incarnation: 1, version, phase, label: `w${version}`, timeout_s: 120 })
+    trainer.ask('POST', `/runs/${run}/policy`, {
+      incarnation: 1,
+      version,
+      phase,
+      ...(phase === 'live' ? { step: version === 0 ? null : version - 1 } : {}),
+      label: `w${version}`,
+      timeout_s: 120,
+    })
   const submit = (group: string, n: number): Promise<Json> =>
     trainer.ask('POST', `/runs/${run}/groups`, { groups: [{ group_id: group, task: 'log-forensics', n }] })
   /** Every generation stands still after a few tokens, until it is ended. */

@@ -152,7 +152,7 @@ def main():
 
 def announce(run, version):
     run.policy(version, "pausing")
-    run.policy(version, "live")
+    run.policy(version, "live", step=version - 1 if version else None)
 
 
 def submit(run, players, group):

@@ -87,7 +87,7 @@ async function fill(store: OwnedStore): Promise<{ readonly runId: string; readon
   })
   const { incarnation } = await store.trainer.attach(runId, { resumeStep: null, consumer: 'c' })
   await store.trainer.checkpoint(runId, { incarnation, step: 1 })
-  await store.trainer.announce(runId, { incarnation, ordinal: 1, label: 'v1' })
+  await store.trainer.announce(runId, { incarnation, ordinal: 1, label: 'v1', step: null })
   return { runId, rollouts }
 }
 

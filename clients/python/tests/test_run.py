@@ -256,10 +256,10 @@ class Trainer(Scripted):
         self.server.on(f"POST {RUN}/policy", says({"phase": "live"}))
         self.server.on(f"POST {RUN}/metrics", says({}))
         reload = {"path": "/collective_rpc", "body": {"method": "reload_weights"}}
-        run.policy(3, "live", label="step-3", requests=[reload], wait_s=5)
+        run.policy(3, "live", step=2, label="step-3", requests=[reload], wait_s=5)
         run.metrics(3, {"loss": 0.5}, mismatch={"kl": 0.0, "max": 0.1, "p99": 0.1})
         (policy,) = self.server.bodies(f"POST {RUN}/policy")
-        said = {"incarnation": 7, "version": 3, "phase": "live", "mode": "drain", "timeout_s": 5}
+        said = {"incarnation": 7, "version": 3, "phase": "live", "step": 2, "mode": "drain", "timeout_s": 5}
         self.assertEqual(policy, {**said, "label": "step-3", "requests": [reload]})
         (metrics,) = self.server.bodies(f"POST {RUN}/metrics")
         self.assertEqual(metrics["mismatch"], {"kl": 0.0, "max": 0.1, "p99": 0.1})
@@ -273,7 +273,7 @@ class Trainer(Scripted):
         policies = {"guide": {"counts": done}, "opener": {"counts": {**done, "settled_unclaimed": 1}}}
         state = {"counts": {**done, "settled_unclaimed": 1}, "policies": policies, "closed": True}
         self.server.on(f"GET {RUN}", says(state))
-        run.policy(3, "live", policy="guide", adapter={"name": "guide-3"})
+        run.policy(3, "live", step=2, policy="guide", adapter={"name": "guide-3"})
         self.assertEqual(self.server.bodies(f"POST {RUN}/policy")[0]["policy"], "guide")
         # Rounds that wait for another policy keep nobody.
         self.assertEqual(list(run.groups(policy="guide")), [])

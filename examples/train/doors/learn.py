@@ -109,7 +109,7 @@ def learn(paddock: Paddock, args: argparse.Namespace, subject: Subject) -> dict[
             players.group(name, task, args.n)
 
         run.attach()
-        run.policy(0, "live", requests=RELOAD)
+        run.policy(0, "live", step=None, requests=RELOAD)
         before = examine(run, f"{args.name}-before", unseen, players)
         print(f"before: {mean(before):.3f} of {len(before)} held-out tasks", flush=True)
         watched = Watched(run, players, Random(args.seed) if args.control else None)

@@ -24,6 +24,8 @@ export interface PolicyOrder {
   readonly policy: string | null
   readonly incarnation: number
   readonly ordinal: number
+  /** The trainer's step whose update made the weights; null: the run starts with them. */
+  readonly step: number | null
   /** What the engine is to call these weights. Null: as it does already, else by number. */
   readonly label: string | null
   readonly mode: PauseMode
@@ -280,12 +282,12 @@ export class PolicyUpdates {
 
   async #live(runId: Id, order: PolicyOrder): Promise<PolicyLive> {
     const { engineOf, store } = this.#parts
-    const { policy, incarnation, ordinal, mode, timeoutMs, requests, adapter } = order
+    const { policy, incarnation, ordinal, step, mode, timeoutMs, requests, adapter } = order
     const run = await this.#own(runId, incarnation)
     const label = order.label ?? (await this.#labelOf(runId, order))
     await requireOwnAdapter(store, runId, { label, adapter })
     // A refusal by the catalogue comes before the engine has them.
-    isAnnounced(await store.trainer.versions(runId), { ordinal, label, policy })
+    isAnnounced(await store.trainer.versions(runId), { ordinal, label, step, policy })
     const outcome = await engineOf(policy).updateWeights({
       version: label,
       mode,
@@ -294,7 +296,7 @@ export class PolicyUpdates {
       requests,
       ...(adapter === null ? {} : { adapter }),
     })
-    await store.trainer.announce(runId, { incarnation, ordinal, label, adapter, policy })
+    await store.trainer.announce(runId, { incarnation, ordinal, label, step, adapter, policy })
     const stopped = await this.#enforce(runId, run, { ordinal, policy })
     await this.#goOn(policy)
     return { ...outcome, label, stopped }

@@ -4,7 +4,7 @@ import type { NodesAnswered } from '../../rollout/index.ts'
 import { adapterBody, requireAdapterAlone } from '../adapter-body.ts'
 import type { RlApi } from './api.ts'
 import type { RlParts } from './contract.ts'
-import { incarnation, name, whileThere } from './shapes.ts'
+import { incarnation, name, step, whileThere } from './shapes.ts'
 
 const policyBody = z.strictObject({
   /** Of several policies the one whose weights these are. */
@@ -12,6 +12,8 @@ const policyBody = z.strictObject({
   incarnation,
   version: z.int().min(0),
   phase: z.enum(['pausing', 'live', 'failed']),
+  /** With `live`: the trainer's step whose update made these weights; null: the run starts with them. */
+  step: step.nullable().optional(),
   label: z.string().min(1).max(200).nullable().default(null),
   mode: z.enum(['drain', 'keep', 'abort-resubmit']).optional(),
   timeout_s: z.number().min(1).max(86_400).default(600),
@@ -75,10 +77,13 @@ export function policyRoutes(api: RlApi, { policy }: RlParts): void {
   const about = { name: 'policy', says: 'What becomes of weights', body: policyBody, answer: policyAnswer }
   api.add('post', '/runs/:id/policy', about, async ({ response, params: { id: runId }, body: asked }) => {
     requireLiveAlone(asked)
+    if (asked.phase === 'live' && asked.step === undefined)
+      throw new PaddockError('STEP_MISSING', `weights ${asked.version} name no step`)
     const order = {
       policy: asked.policy,
       incarnation: asked.incarnation,
       ordinal: asked.version,
+      step: asked.step ?? null,
       label: asked.label,
       mode: asked.mode ?? ('drain' as const),
       timeoutMs: asked.timeout_s * 1000,

@@ -215,7 +215,7 @@ export function memoryContract(name: string, make: () => Promise<TrainerBookUnde
       }
       await train(first, 1)
       const usedFirst = (await one(runId)).usedAt
-      await made.trainer.announce(runId, { incarnation: 1, ordinal: 1, label: 'w1' })
+      await made.trainer.announce(runId, { incarnation: 1, ordinal: 1, label: 'w1', step: 1 })
       const [second] = await settle(runId, task, [{ reward: 0, weights: ['w1'] }])
       await train(second, 2)
       const { usedAt, lastAt } = await one(runId)

@@ -164,7 +164,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
 
       it('comes in order of coming, a part at a time, each line once', async () => {
         const { runId, attach } = await run(3)
-        await book.announce(runId, { incarnation: 1, ordinal: 7, label: '1' })
+        await book.announce(runId, { incarnation: 1, ordinal: 7, label: '1', step: null })
         const first = await train(runId, 5)
         const second = await train(runId, 4)
         await book.putMetrics(runId, { incarnation: 1, step: 5, values: { loss: 1 }, mismatch: null })
@@ -234,7 +234,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         await all()
         expect(kept.of(held.groupId)).toEqual({ labels: ['1'], age: null, given: [] })
         expect([...kept.changed()]).toEqual([held.groupId])
-        await book.announce(runId, { incarnation: 1, ordinal: 3, label: '1' })
+        await book.announce(runId, { incarnation: 1, ordinal: 3, label: '1', step: null })
         const second = await train(runId, 2)
         await all()
         expect(kept.of(second.groupId)).toMatchObject({ age: 0, given: [{ step: 2, outcome: 'used' }] })
@@ -331,12 +331,12 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
       it('count their weights by themselves: ages are of the own, and an attach goes back behind both', async () => {
         const { runId, attach } = await run(1, { policies })
         const announce = (policy: string, ordinal: number) =>
-          book.announce(runId, { incarnation: 1, policy, ordinal, label: `${policy}-${ordinal}` })
+          book.announce(runId, { incarnation: 1, policy, ordinal, label: `${policy}-${ordinal}`, step: null })
         await announce('a', 1)
         await announce('b', 1)
         await announce('a', 2)
         await expect(
-          book.announce(runId, { incarnation: 1, policy: 'b', ordinal: 3, label: 'a-2' }),
+          book.announce(runId, { incarnation: 1, policy: 'b', ordinal: 3, label: 'a-2', step: null }),
         ).rejects.toMatchObject({
           code: 'STORE_CONFLICT',
         })
@@ -449,7 +449,9 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         await expect(book.giveBack(held.id, { incarnation: 1 })).rejects.toMatchObject(fenced)
         await expect(dispose(runId, [])).rejects.toMatchObject(fenced)
         await expect(book.checkpoint(runId, { incarnation: 1, step: 1 })).rejects.toMatchObject(fenced)
-        await expect(book.announce(runId, { incarnation: 1, ordinal: 1, label: 'a' })).rejects.toMatchObject(fenced)
+        await expect(
+          book.announce(runId, { incarnation: 1, ordinal: 1, label: 'a', step: null }),
+        ).rejects.toMatchObject(fenced)
         const numbers = { incarnation: 1, step: 1, values: {}, mismatch: null }
         await expect(book.putMetrics(runId, numbers)).rejects.toMatchObject(fenced)
         await expect(claim(runId, { incarnation: 3 })).rejects.toMatchObject(fenced)
@@ -461,7 +463,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
 
       it('undo the steps behind the checkpoint that they resume from, and hand those groups out again', async () => {
         const { runId, attach } = await run(4)
-        await book.announce(runId, { incarnation: 1, ordinal: 1, label: '1' })
+        await book.announce(runId, { incarnation: 1, ordinal: 1, label: '1', step: null })
         const trained = [await train(runId, 10), await train(runId, 11), await train(runId, 12)]
         expect(await attach(10)).toEqual({
           incarnation: 2,
@@ -495,9 +497,9 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
 
       it('end groups as stale whose weights are gone with the undone steps', async () => {
         const { runId, attach } = await run(3)
-        await book.announce(runId, { incarnation: 1, ordinal: 1, label: '1' })
+        await book.announce(runId, { incarnation: 1, ordinal: 1, label: '1', step: null })
         await train(runId, 1, ['1'])
-        await book.announce(runId, { incarnation: 1, ordinal: 2, label: '2' })
+        await book.announce(runId, { incarnation: 1, ordinal: 2, label: '2', step: 1 })
         const kept = await train(runId, 2, ['1'])
         const gone = await train(runId, 2, ['2'])
         expect(await attach(0)).toMatchObject({ stale: [gone.groupId] })
@@ -508,10 +510,14 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         expect(await book.counts(runId)).toMatchObject({ stale: 1, settledUnclaimed: 2 })
         expect(groupsOf(await claim(runId, { incarnation: 2, maxGroups: 9 }))).toContain(kept.groupId)
         const refused = { code: 'STORE_CONFLICT' }
-        await expect(book.announce(runId, { incarnation: 2, ordinal: 2, label: '2' })).rejects.toMatchObject(refused)
-        await book.announce(runId, { incarnation: 2, ordinal: 2, label: '2b' })
-        await book.announce(runId, { incarnation: 2, ordinal: 2, label: '2b' })
-        await expect(book.announce(runId, { incarnation: 2, ordinal: 2, label: '3' })).rejects.toMatchObject(refused)
+        await expect(book.announce(runId, { incarnation: 2, ordinal: 2, label: '2', step: 1 })).rejects.toMatchObject(
+          refused,
+        )
+        await book.announce(runId, { incarnation: 2, ordinal: 2, label: '2b', step: 1 })
+        await book.announce(runId, { incarnation: 2, ordinal: 2, label: '2b', step: 1 })
+        await expect(book.announce(runId, { incarnation: 2, ordinal: 2, label: '3', step: 1 })).rejects.toMatchObject(
+          refused,
+        )
       })
     })
 
@@ -520,7 +526,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
       const other = await run()
       const adapter = (name: string, path: string | null) => ({ name, path })
       const say = (ordinal: number, label: string, of: ReturnType<typeof adapter> | null, incarnation = 1) =>
-        book.announce(runId, { incarnation, ordinal, label, adapter: of })
+        book.announce(runId, { incarnation, ordinal, label, step: ordinal === 0 ? null : ordinal - 1, adapter: of })
       await say(0, 'base', null)
       await say(1, 'one', adapter('a', '/ckpt/a'))
       await say(2, 'two', adapter('b', null))

@@ -99,7 +99,7 @@ export interface AnnouncedVersion {
   readonly ordinal: number
   readonly label: string
   readonly incarnation: number
-  /** The last step with a disposition before it was announced. Null: none had one. */
+  /** The trainer's step whose update made them. Null: the run started with them. */
   readonly step: number | null
   /** True where a later incarnation went back behind that step: no weights of its lineage are these. */
   readonly gone: boolean
@@ -290,6 +290,8 @@ export interface TrainerBook extends TrainerReader {
       incarnation: number
       ordinal: number
       label: string
+      /** The trainer's step whose update made them; null: the run starts with them. */
+      step: number | null
       adapter?: NamedAdapter | null
       /** Null: the run has one policy. Numbers are of one policy, labels of the run. */
       policy?: string | null

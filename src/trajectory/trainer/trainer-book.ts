@@ -53,20 +53,23 @@ interface ClaimRow {
 /** A hand-out by what names it. */
 type Placed = Pick<HandoutRow, 'group' | 'round' | 'policy'>
 
-/**
- * Whether exactly these weights were announced and are not gone. Throws `STORE_CONFLICT` where the label, or the number, is that of
- * other weights.
- */
+/** Whether exactly these weights are live. Throws `STORE_CONFLICT` where the label is that of other weights, or the number does not grow. */
 export function isAnnounced(
   known: readonly AnnouncedVersion[],
-  { ordinal, label, policy }: Pick<AnnouncedVersion, 'ordinal' | 'label'> & { readonly policy: string | null },
+  {
+    ordinal,
+    label,
+    step,
+    policy,
+  }: Pick<AnnouncedVersion, 'ordinal' | 'label' | 'step'> & { readonly policy: string | null },
 ): boolean {
-  const isSame = (one: AnnouncedVersion): boolean =>
-    one.ordinal === ordinal && (one.policy ?? null) === policy && !one.gone
-  const other = known.find((one) => one.label === label || isSame(one))
+  const live = known.findLast((one) => (one.policy ?? null) === policy && !one.gone)
+  if (live?.ordinal === ordinal && live.label === label && live.step === step) return true
+  // Numbers only grow: the engine never goes back to weights of before.
+  const other =
+    known.find((one) => one.label === label) ?? (live !== undefined && live.ordinal >= ordinal ? live : undefined)
   if (other === undefined) return false
-  if (other.label === label && isSame(other)) return true
-  const which = `${other.ordinal} (${other.label}${other.gone ? ', undone' : ''})`
+  const which = `${other.ordinal} (${other.label}, ${other.step === null ? 'of no step' : `of step ${other.step}`}${other.gone ? ', undone' : ''})`
   throw new PaddockError('STORE_CONFLICT', `weights ${ordinal} (${label}) cannot be announced: ${which} is there`, {
     fix: 'Give each new weights a number and a label of their own; after going back, another label.',
   })
@@ -320,21 +323,16 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
 
   announce(
     run: Id,
-    { incarnation, ordinal, label, adapter = null, policy = null }: Parameters<TrainerBook['announce']>[1],
+    { incarnation, ordinal, label, step, adapter = null, policy = null }: Parameters<TrainerBook['announce']>[1],
   ): Promise<void> {
     return this.#write(run, async (inside) => {
       await inside.#fence(run, incarnation)
-      if (isAnnounced(await inside.versions(run), { ordinal, label, policy })) {
+      if (isAnnounced(await inside.versions(run), { ordinal, label, step, policy })) {
         if ((await inside.lastPolicy(run, policy))?.kind !== 'policy_live')
           await inside.#tellLive(run, { ordinal, label, incarnation, adapter, policy })
         return
       }
-      const last = await first<{ step: number | null }>(
-        inside.sql,
-        `SELECT max(d.step) AS step FROM dispositions d WHERE d.run = ? AND ${stands}`,
-        run,
-      )
-      await insert(inside.sql, versions, { run, ordinal, label, incarnation, step: last?.step ?? null })
+      await insert(inside.sql, versions, { run, ordinal, label, incarnation, step })
       await inside.#tellLive(run, { ordinal, label, incarnation, adapter, policy })
     })
   }

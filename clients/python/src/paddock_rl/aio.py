@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from .advantages import Advantages
 from .client import Attached, Bounds, Disposed, Event, MemoryKey, Outcome, Paddock, Phase, Run, Submitted, UpdateMode
@@ -283,6 +283,7 @@ class AsyncRun:
         version: int,
         phase: Phase,
         *,
+        step: int | None | Literal["unsaid"] = "unsaid",
         policy: str | None = None,
         mode: UpdateMode = "drain",
         label: str | None = None,
@@ -290,7 +291,7 @@ class AsyncRun:
         adapter: Mapping[str, str] | None = None,
         wait_s: float = 600.0,
     ) -> dict[str, Any]:
-        said: dict[str, Any] = {"policy": policy, "mode": mode, "label": label, "requests": requests, "adapter": adapter}
+        said: dict[str, Any] = {"step": step, "policy": policy, "mode": mode, "label": label, "requests": requests, "adapter": adapter}
         said["wait_s"] = wait_s
         return await self._off(lambda: self.sync.policy(version, phase, **said))
 

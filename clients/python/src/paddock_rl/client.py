@@ -488,6 +488,7 @@ class Run:
         version: int,
         phase: Phase,
         *,
+        step: int | None | Literal["unsaid"] = "unsaid",
         policy: str | None = None,
         mode: UpdateMode = "drain",
         label: str | None = None,
@@ -496,12 +497,16 @@ class Run:
         wait_s: float = 600.0,
     ) -> dict[str, Any]:
         """Tells Paddock of weights: `pausing` answers when new calls wait and open ones are dealt with as `mode` says; move the weights
-        then, and say `live`, or `failed`. `requests` (`{path, body}`) are posted to each replica before weights are `live`: what makes
+        then, and say `live`, or `failed`. `step`, with `live`: the step whose update made these weights, None for those that the run
+        starts with. An `attach` that resumes from an earlier step removes them. `requests` (`{path, body}`) are posted to each replica before weights are `live`: what makes
         it load them. `policy`: whose they are, where the run trains several. `adapter` (`{name, path?}`, with `live`): the weights are a LoRA adapter, which each replica loads where there is a path, and
         nothing is paused. Raises `Gated` where groups under way would become too old, `Evaluating` where evaluations are not done within
         `wait_s`.
         """
+        if phase == "live" and step == "unsaid":
+            raise ValueError("which step made these weights? Fix: give step, or step=None for the weights that the run starts with.")
         body: dict[str, Any] = {"version": version, "phase": phase, "timeout_s": wait_s}
+        body |= {"step": step} if phase == "live" else {}
         body |= {} if policy is None else {"policy": policy}
         body |= {"mode": mode} if adapter is None or mode != "drain" else {}
         body |= {} if adapter is None else {"adapter": dict(adapter)}

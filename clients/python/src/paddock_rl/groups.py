@@ -400,7 +400,8 @@ class Steps:
                 there = self.run.state()["policy"] if self._step is None else {"version": None}
                 label = there["label"] if there["version"] == weights else None
                 self.run.policy(weights, "pausing")
-                self.run.policy(weights, "live", label=label)
+                # Made by the update of the step before, or by that of the checkpoint.
+                self.run.policy(weights, "live", step=resume_step if self._step is None else self._step, label=label)
             self._step = step
 
     def gave(self, step: int, group: Group, rows: Sequence[str]) -> None:

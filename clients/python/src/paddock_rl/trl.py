@@ -151,7 +151,7 @@ class Rollouts:
             self.run.policy(version, "failed")
             raise
         # Weights of a checkpoint that was gone on from have the name that they had.
-        self.run.policy(version, "live", label=self._label if version == self._begun else None)
+        self.run.policy(version, "live", step=version or None, label=self._label if version == self._begun else None)
         self._live = version
 
     def _rows(
