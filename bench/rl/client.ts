@@ -36,6 +36,7 @@ export interface Row {
 }
 
 export interface Round {
+  readonly claim_id: string | null
   readonly policy: { readonly version: number | null }
   readonly members: readonly {
     readonly rollout_id: string
@@ -116,9 +117,10 @@ export class Client {
   }
 
   /** Says of each row that may train that it was used, and of the others why not. */
-  async dispose(run: string, { rows }: Round, step: number): Promise<void> {
+  async dispose(run: string, { rows, claim_id }: Round, step: number): Promise<void> {
     const dispositions = rows.map(({ row_id: row, usable, unusable_reason: reason }) => ({
       row,
+      claim_id,
       step,
       outcome: usable ? 'used' : reason === 'stale' ? 'stale' : 'skipped',
     }))

@@ -82,7 +82,7 @@ export async function runStale(client: Client, mode: Mode, sizes: StaleSizes): P
   }
   const train = async (claim: Claim, step: number): Promise<void> => {
     const kind = kindOf(claim.group_id)
-    const { rows, policy } = await client.rows(claim)
+    const { rows, policy, claim_id } = await client.rows(claim)
     const usable = rows.filter((row) => row.usable)
     for (const { versions, trained_tokens_of: trained } of usable) {
       const low = Math.min(...versions.flatMap(([, , lowest]) => (lowest === -1 ? [] : [lowest])))
@@ -94,7 +94,7 @@ export async function runStale(client: Client, mode: Mode, sizes: StaleSizes): P
     }
     if (usable.length > 0) told.trainedGroups[kind] += 1
     seen.stale += rows.filter((row) => row.unusable_reason === 'stale').length
-    await client.dispose(run, { rows, policy, members: [] }, step)
+    await client.dispose(run, { rows, policy, claim_id, members: [] }, step)
   }
   const say = (version: number, phase: string) =>
     client.send<{ stopped?: readonly string[]; error?: { code: string } }>('POST', `/runs/${run}/policy`, {

@@ -380,7 +380,7 @@ async function recordTrainer(
     claim?.id ?? '',
     named.map(({ row, segment, label }) => ({ rowId: row, segmentIds: [segment], labels: [label] })),
   )
-  const said = { use: 0, tokens: null, advantage: -0.5, rewardUsed: 0, reason: null }
+  const said = { claimId: claim?.id ?? '', use: 0, tokens: null, advantage: -0.5, rewardUsed: 0, reason: null }
   const [used = '', left = ''] = named.map(({ row }) => row)
   await trainer.dispose(runId, {
     incarnation,

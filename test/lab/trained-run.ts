@@ -66,7 +66,9 @@ export async function trainRun(store: Store, runId: Id, { uses }: { readonly use
     leaseMs: 3_600_000,
     ids,
   })
+  const claimOf = new Map<Id, Id>()
   for (const { id, settled } of claims) {
+    for (const { rolloutId } of settled.members) claimOf.set(rolloutId, id)
     const rows = settled.members.map(({ rolloutId }) => ({
       rowId: `${rolloutId}:row`,
       segmentIds: [],
@@ -76,11 +78,12 @@ export async function trainRun(store: Store, runId: Id, { uses }: { readonly use
   }
   const speak = async (rollouts: readonly Id[], step: number, use: number): Promise<void> => {
     for (let from = 0; from < rollouts.length; from += 2000) {
-      const dispositions = rollouts.slice(from, from + 2000).map((id): Disposition => ({
+      const dispositions = rollouts.slice(from, from + 2000).map((id) => ({
+        claimId: claimOf.get(id) ?? '',
         row: `${id}:row`,
         step,
         use,
-        outcome: use % 2 === 0 ? 'used' : 'skipped',
+        outcome: (use % 2 === 0 ? 'used' : 'skipped') as Disposition['outcome'],
         tokens: null,
         advantage: 0.5,
         rewardUsed: 1,

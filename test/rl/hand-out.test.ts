@@ -148,7 +148,7 @@ describe('a run', () => {
       [5, 2],
       [2, 2],
     ]) {
-      const body = { incarnation: 1, dispositions: [{ ...used(rows[0]?.row_id ?? ''), tokens }] }
+      const body = { incarnation: 1, dispositions: trainer.said([{ ...used(rows[0]?.row_id ?? ''), tokens }]) }
       const asked = trainer.refused('POST', `/runs/${run}/dispositions`, body)
       expect(await asked).toEqual([400, 'BODY_INVALID_SHAPE'])
     }
@@ -344,6 +344,11 @@ describe('a claim', () => {
       409,
       'CLAIM_OVER',
     ])
+    // Two who both trained it: the second one is refused whole, with what else it says.
+    const [one, two] = after.rows.map((row) => row.row_id)
+    const said = [used(two ?? ''), { ...used(one ?? ''), claim_id: lost?.claim_id }]
+    const body = { incarnation: 1, dispositions: trainer.said(said) }
+    expect(await trainer.refused('POST', `/runs/${run}/dispositions`, body)).toEqual([409, 'CLAIM_OVER'])
     await trainer.ask('POST', `/claims/${claim?.claim_id}/renew`, late)
     await trainer.ask('DELETE', `/claims/${claim?.claim_id}?incarnation=1`)
     expect(await counts(run)).toMatchObject({ claimed: 0, settled_unclaimed: 1 })
@@ -474,7 +479,7 @@ describe('events', () => {
 })
 
 function said(...dispositions: readonly object[]): object {
-  return { incarnation: 1, dispositions }
+  return { incarnation: 1, dispositions: trainer.said(dispositions as readonly Record<string, unknown>[]) }
 }
 
 /** Reads the binary body as its format is told, sharing nothing with the writer. */

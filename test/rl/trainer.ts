@@ -73,6 +73,8 @@ export class Trainer {
   readonly #origin: string
   readonly #token: string
   #description: Promise<Described> | null = null
+  /** The claim that each row came with last. */
+  readonly #claimOf = new Map<string, string>()
 
   constructor({ ready }: Pick<Serving, 'ready'>, token: string) {
     this.#origin = `${ready.control}/rl/v1`
@@ -133,11 +135,18 @@ export class Trainer {
     const answer = await this.send('GET', `/groups/${group}/rounds/${round}/rows${query}`, undefined, headers)
     expect(answer.status).toBe(200)
     const path = `/groups/${group}/rounds/${round}/rows`
-    return (await this.#described('GET', path, 200, await answer.text())) as JsonRound
+    const found = (await this.#described('GET', path, 200, await answer.text())) as JsonRound
+    if (claim !== null) for (const { row_id: row } of found.rows) this.#claimOf.set(row, claim)
+    return found
+  }
+
+  /** Each names the claim that its row came with last, unless it says another. */
+  said(dispositions: readonly Json[]): readonly Json[] {
+    return dispositions.map((one) => ({ claim_id: this.#claimOf.get(String(one['row'])) ?? 'none', ...one }))
   }
 
   dispose(run: string, dispositions: readonly Json[], incarnation = 1): Promise<Json> {
-    return this.ask('POST', `/runs/${run}/dispositions`, { incarnation, dispositions })
+    return this.ask('POST', `/runs/${run}/dispositions`, { incarnation, dispositions: this.said(dispositions) })
   }
 
   open(group: string, more: Json = {}): Promise<OpenedRollout> {

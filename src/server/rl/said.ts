@@ -7,6 +7,8 @@ import { incarnation, name, number, step } from './shapes.ts'
 const unsaid = number.default(null)
 
 const disposition = z.strictObject({
+  /** The claim that the row came with. */
+  claim_id: name,
   row: z.string().min(1).max(400),
   step,
   use: z.int().min(0).default(0),
@@ -37,7 +39,11 @@ export function saidRoutes(api: RlApi, { trainer, reader }: RlParts): void {
   api.add('post', '/runs/:id/dispositions', disposing, async ({ params, body }) => {
     const { accepted, repeated, claimsDone } = await trainer.dispose(params.id, {
       incarnation: body.incarnation,
-      dispositions: body.dispositions.map(({ reward_used: rewardUsed, ...rest }) => ({ ...rest, rewardUsed })),
+      dispositions: body.dispositions.map(({ claim_id: claimId, reward_used: rewardUsed, ...rest }) => ({
+        ...rest,
+        claimId,
+        rewardUsed,
+      })),
     })
     return { accepted, repeated, claims_done: claimsDone }
   })

@@ -209,7 +209,7 @@ export function memoryContract(name: string, make: () => Promise<TrainerBookUnde
         const row = `${rollout}:0`
         await made.trainer.handOut(claim?.id ?? '', [{ rowId: row, segmentIds: [newId()], labels: [] }])
         const said = { row, step, use: 0, tokens: null, advantage: 1, rewardUsed: 1, reason: null } as const
-        const dispositions = [{ ...said, outcome: 'used' as const }]
+        const dispositions = [{ ...said, claimId: claim?.id ?? '', outcome: 'used' as const }]
         await made.trainer.dispose(runId, { incarnation, dispositions })
         await made.trainer.dispose(runId, { incarnation, dispositions })
       }

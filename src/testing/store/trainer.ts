@@ -74,14 +74,23 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
       if (found === undefined) throw new Error('nothing to claim')
       return found
     }
+    /** The claim with which each row was handed out last. */
+    const claimOf = new Map<string, Id>()
+    const handOut = (claimId: Id, rows: Parameters<TrainerBook['handOut']>[1]) => {
+      for (const { rowId } of rows) claimOf.set(rowId, claimId)
+      return book.handOut(claimId, rows)
+    }
     const dispose = (runId: Id, dispositions: readonly Disposition[], incarnation = 1) =>
-      book.dispose(runId, { incarnation, dispositions })
+      book.dispose(runId, {
+        incarnation,
+        dispositions: dispositions.map((one) => ({ ...one, claimId: claimOf.get(one.row) ?? newId() })),
+      })
     /** Claims one group, hands its one row out and says that it was used. */
     const train = async (runId: Id, step: number, labels: readonly string[] = ['1'], incarnation = 1) => {
       const held = await one(runId, { incarnation })
       const rowId = `${held.groupId}:row`
       const segmentIds = [`${held.groupId}:segment`]
-      await book.handOut(held.id, [{ rowId, segmentIds, labels }])
+      await handOut(held.id, [{ rowId, segmentIds, labels }])
       await dispose(runId, [used(rowId, step)], incarnation)
       return { ...held, rowId, segmentIds }
     }
@@ -129,7 +138,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         await made.catalogue.settleRound({ ...settledOf(runId, groupId, 0), usable: 1, members: [member] })
         const claimed = await one(runId)
         const rowId = `${member.rolloutId}:row`
-        await book.handOut(claimed.id, [{ rowId, segmentIds: [`${claimed.groupId}:segment`], labels: ['1'] }])
+        await handOut(claimed.id, [{ rowId, segmentIds: [`${claimed.groupId}:segment`], labels: ['1'] }])
         const trained = async () => (await book.lengths(runId)).byLength.reduce((sum, band) => sum + band.trained, 0)
         expect(await trained()).toBe(0)
         await dispose(runId, [used(rowId, 2)])
@@ -210,7 +219,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
           segmentIds: [],
           labels: [name],
         }))
-        await book.handOut(held.id, rows)
+        await handOut(held.id, rows)
         const first = await of('', 2)
         expect(first.rows.map(({ labels }) => labels)).toEqual([['a'], ['b']])
         expect((await of(first.rows.at(-1)?.row ?? '', 2)).rows.map(({ labels }) => labels)).toEqual([['c']])
@@ -230,7 +239,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         const held = await one(runId)
         await all()
         expect(kept.of(held.groupId)).toBeNull()
-        await book.handOut(held.id, [{ rowId: `${held.groupId}:row`, segmentIds: [], labels: ['1'] }])
+        await handOut(held.id, [{ rowId: `${held.groupId}:row`, segmentIds: [], labels: ['1'] }])
         await all()
         expect(kept.of(held.groupId)).toEqual({ labels: ['1'], age: null, given: [] })
         expect([...kept.changed()]).toEqual([held.groupId])
@@ -269,7 +278,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         const held = await one(runId)
         expect(held.groupId).toBe(groupIds[0])
         await expect(book.renew(lapsed.id, { incarnation: 1, leaseMs: long })).rejects.toMatchObject(over)
-        await expect(book.handOut(lapsed.id, [])).rejects.toMatchObject(over)
+        await expect(handOut(lapsed.id, [])).rejects.toMatchObject(over)
         await book.giveBack(held.id, { incarnation: 1 })
         await book.giveBack(held.id, { incarnation: 1 })
         const last = await claim(runId, { maxGroups: 2 })
@@ -296,7 +305,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
       const policies = ['a', 'b', 'frozen'].map((name) => ({ name, trained: name !== 'frozen' }))
       const hand = async (held: RoundClaim) => {
         const row = { rowId: `${held.groupId}:${held.policy}`, segmentIds: [`${held.groupId}:${held.policy}:s`] }
-        expect(await book.handOut(held.id, [{ ...row, labels: [`${held.policy}-1`] }])).toEqual({
+        expect(await handOut(held.id, [{ ...row, labels: [`${held.policy}-1`] }])).toEqual({
           segmentIds: [],
           usedRows: [],
         })
@@ -361,13 +370,13 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         const { runId, groupIds } = await run()
         const held = await one(runId)
         const row = { rowId: 'a', segmentIds: ['s1', 's2'], labels: [] }
-        expect(await book.handOut(held.id, [row])).toEqual(whole)
-        expect(await book.handOut(held.id, [row])).toEqual(whole)
+        expect(await handOut(held.id, [row])).toEqual(whole)
+        expect(await handOut(held.id, [row])).toEqual(whole)
         const groupId = groupIds[0] ?? ''
         await openRound(runId, groupId, 1)
         await made.catalogue.settleRound(settledOf(runId, groupId, 1))
         const next = await one(runId)
-        expect(await book.handOut(next.id, [{ rowId: 'b', segmentIds: ['s2', 's3'], labels: [] }])).toEqual({
+        expect(await handOut(next.id, [{ rowId: 'b', segmentIds: ['s2', 's3'], labels: [] }])).toEqual({
           segmentIds: ['s2'],
           usedRows: [],
         })
@@ -375,10 +384,8 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         await book.giveBack(held.id, { incarnation: 1 })
         const again = await claim(runId, { maxGroups: 2 })
         expect(again.map(({ round }) => round)).toEqual([0, 1])
-        expect(await book.handOut(again[1]?.id ?? '', [{ rowId: 'b', segmentIds: ['s2', 's3'], labels: [] }])).toEqual(
-          whole,
-        )
-        expect(await book.handOut(again[0]?.id ?? '', [row])).toEqual({ segmentIds: ['s2'], usedRows: [] })
+        expect(await handOut(again[1]?.id ?? '', [{ rowId: 'b', segmentIds: ['s2', 's3'], labels: [] }])).toEqual(whole)
+        expect(await handOut(again[0]?.id ?? '', [row])).toEqual({ segmentIds: ['s2'], usedRows: [] })
       })
 
       it('stays with a row that was used, when the rest of its claim comes back', async () => {
@@ -389,10 +396,10 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
           segmentIds: [`${held.id}${rowId}`],
           labels: [],
         }))
-        await book.handOut(held.id, rows)
+        await handOut(held.id, rows)
         expect(await dispose(runId, [used(`${held.id}a`, 1)])).toEqual({ accepted: 1, repeated: 0, claimsDone: [] })
         const again = await one(runId)
-        expect(await book.handOut(again.id, rows)).toEqual({ segmentIds: [], usedRows: [`${held.id}a`] })
+        expect(await handOut(again.id, rows)).toEqual({ segmentIds: [], usedRows: [`${held.id}a`] })
         expect(await dispose(runId, [used(`${held.id}b`, 2)])).toMatchObject({ claimsDone: [again.id] })
       })
     })
@@ -402,7 +409,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         const { runId } = await run()
         const held = await one(runId)
         const rows = ['x', 'y'].map((letter) => `${held.id}${letter}`)
-        await book.handOut(
+        await handOut(
           held.id,
           rows.map((rowId) => ({ rowId, segmentIds: [], labels: [] })),
         )
@@ -430,10 +437,30 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         await expect(dispose(other.runId, [used(rowId, 1)])).rejects.toMatchObject({ code: 'NOT_FOUND' })
       })
 
+      it('name their claim: one whose lease is over counts until somebody else has the round', async () => {
+        const { runId } = await run(2)
+        const row = (held: RoundClaim) => ({ rowId: `${held.groupId}:row`, segmentIds: [], labels: [] })
+        const late = await one(runId, { leaseMs: 0 })
+        await handOut(late.id, [row(late)])
+        expect(await dispose(runId, [used(row(late).rowId, 1)])).toMatchObject({ accepted: 1, claimsDone: [late.id] })
+        const lost = await one(runId, { leaseMs: 0 })
+        await handOut(lost.id, [row(lost)])
+        const held = await one(runId, { consumer: 'other' })
+        expect(held.groupId).toBe(lost.groupId)
+        const said = { ...used(row(lost).rowId, 2), claimId: lost.id }
+        const asked = { incarnation: 1, dispositions: [said] }
+        await expect(book.dispose(runId, asked)).rejects.toMatchObject(over)
+        await handOut(held.id, [row(held)])
+        expect(await dispose(runId, [used(row(held).rowId, 2)])).toMatchObject({ claimsDone: [held.id] })
+        await expect(book.dispose(runId, asked)).rejects.toMatchObject(over)
+        const elsewhere = await run()
+        await expect(book.dispose(elsewhere.runId, asked)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      })
+
       it('end the claim of a round without rows', async () => {
         const { runId } = await run()
         const held = await one(runId)
-        await book.handOut(held.id, [])
+        await handOut(held.id, [])
         expect(await book.counts(runId)).toMatchObject({ done: 1 })
       })
     })

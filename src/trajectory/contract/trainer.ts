@@ -76,6 +76,11 @@ export interface Disposition {
   readonly reason: string | null
 }
 
+/** With the claim that its row was handed out with. Each claim has an id of its own, so it says who holds the round. */
+export interface ClaimedDisposition extends Disposition {
+  readonly claimId: Id
+}
+
 export interface Disposed {
   readonly accepted: number
   readonly repeated: number
@@ -279,8 +284,11 @@ export interface TrainerBook extends TrainerReader {
    * what is masked because it is not theirs. Idempotent. Throws `CLAIM_OVER`.
    */
   handOut(claimId: Id, rows: readonly HandedRow[]): Promise<NotOwned>
-  /** Idempotent by (incarnation, step, row, use). Throws `FENCED`, `STORE_CONFLICT`, `NOT_FOUND` for rows never handed out. */
-  dispose(runId: Id, o: { incarnation: number; dispositions: readonly Disposition[] }): Promise<Disposed>
+  /**
+   * All or none. Idempotent by (incarnation, step, row, use). A claim whose lease ran out counts until somebody else claims its round.
+   * Throws `FENCED`, `CLAIM_OVER`, `STORE_CONFLICT`, `NOT_FOUND` for rows that did not come with their claim.
+   */
+  dispose(runId: Id, o: { incarnation: number; dispositions: readonly ClaimedDisposition[] }): Promise<Disposed>
   /** Values of one step are put together; later ones win. Throws `FENCED`. */
   putMetrics(runId: Id, metrics: Omit<StepMetrics, 'undone'>): Promise<void>
   /** Names weights. Idempotent. Throws `FENCED`, `STORE_CONFLICT` where the label or the number stands for other weights. */

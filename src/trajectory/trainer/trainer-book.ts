@@ -5,6 +5,7 @@ import type {
   NamedAdapter,
   Attached,
   ClaimAsked,
+  ClaimedDisposition,
   Disposed,
   Disposition,
   HandedRow,
@@ -273,33 +274,27 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
 
   dispose(
     run: Id,
-    { incarnation, dispositions: given }: { incarnation: number; dispositions: readonly Disposition[] },
+    { incarnation, dispositions: given }: { incarnation: number; dispositions: readonly ClaimedDisposition[] },
   ): Promise<Disposed> {
     return this.#write(run, async (inside) => {
       await inside.#fence(run, incarnation)
       const noted: Disposition[] = []
-      const rounds = new Map<string, Placed>()
-      for (const one of given) {
-        const place = await first<Placed>(
-          inside.sql,
-          `SELECT c."group", c.round, ${policyOfClaim('c')} AS policy FROM handed_rows h JOIN round_claims c ON c.id = h.claim
-           WHERE h."row" = ? AND c.run = ? ORDER BY c.n DESC LIMIT 1`,
-          one.row,
-          run,
-        )
-        if (place === undefined) {
-          throw new PaddockError('NOT_FOUND', `row ${one.row} was never handed out in run ${run}`, {
-            fix: 'Name rows by the row_id of a claimed group.',
+      const rounds = new Map<Id, HandoutRow>()
+      for (const { claimId: claim, ...one } of given) {
+        if (!rounds.has(claim)) rounds.set(claim, await inside.#stillOf(claim, run))
+        if (
+          (await first(inside.sql, 'SELECT 1 FROM handed_rows WHERE claim = ? AND "row" = ?', claim, one.row)) ===
+          undefined
+        ) {
+          throw new PaddockError('NOT_FOUND', `row ${one.row} was not handed out with claim ${claim}`, {
+            fix: 'Name rows by the row_id of a claimed group, each with the claim_id of that group.',
           })
         }
-        rounds.set(`${place.group}/${place.round}/${place.policy}`, place)
         if (await inside.#note(run, incarnation, one)) noted.push(one)
       }
       await rememberUses(inside.sql, noted, 1)
       const claimsDone: Id[] = []
-      for (const place of rounds.values()) {
-        const { claim, state } = await inside.#handout(place)
-        if (claim === null || (state !== 'claimed' && state !== 'done')) continue
+      for (const [claim, place] of rounds) {
         const left = await first(
           inside.sql,
           `SELECT 1 FROM handed_rows h WHERE h.claim = ?
@@ -510,17 +505,22 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
     return row
   }
 
+  /** The round of a claim that still holds it, or that is done. Throws `CLAIM_OVER`, `NOT_FOUND`. */
+  async #stillOf(claimId: Id, run: Id): Promise<HandoutRow> {
+    const claim = await this.#claim(claimId)
+    if (claim.run !== run) throw new PaddockError('NOT_FOUND', `run ${run} has no claim ${claimId}`)
+    const handout = await this.#handout(claim)
+    if (handout.claim === claimId && (handout.state === 'claimed' || handout.state === 'done')) return handout
+    throw claimOver(claimId, handout)
+  }
+
   /** The round that a claim holds. An expired lease holds it as long as nobody else has taken it. */
   async #held(claimId: Id, incarnation: number | null): Promise<HandoutRow> {
     const claim = await this.#claim(claimId)
-    const { run, group, round } = claim
-    if (incarnation !== null) await this.#fence(run, incarnation)
+    if (incarnation !== null) await this.#fence(claim.run, incarnation)
     const handout = await this.#handout(claim)
     if (handout.state === 'claimed' && handout.claim === claimId) return handout
-    throw new PaddockError(
-      'CLAIM_OVER',
-      `claim ${claimId} of round ${round} of group ${group} is over (${handout.state})`,
-    )
+    throw claimOver(claimId, handout)
   }
 
   /** Of the run that `of` gives; one writer of a run goes after the other. */
@@ -531,4 +531,8 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
       return work(inside)
     })
   }
+}
+
+function claimOver(claimId: Id, { group, round, state }: HandoutRow): PaddockError {
+  return new PaddockError('CLAIM_OVER', `claim ${claimId} of round ${round} of group ${group} is over (${state})`)
 }

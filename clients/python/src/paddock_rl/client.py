@@ -303,6 +303,8 @@ class Run:
         self._incarnation: int | None = None
         self._path = f"{_API}/runs/{_part(run_id)}"
         self._leases = Leases(self._renew)
+        self._claims: dict[str, str] = {}
+        """By row id, the claim with which each row came last."""
 
     @property
     def attached(self) -> bool:
@@ -446,9 +448,11 @@ class Run:
         self._unclaim(group.claim_id)
 
     def dispose(self, dispositions: Iterable[Mapping[str, Any]]) -> Disposed:
-        """Says what was done with rows: `{row, step, outcome, use?, tokens?, advantage?, reward_used?, reason?}` each. May be repeated."""
+        """Says what was done with rows: `{row, step, outcome, claim_id?, use?, tokens?, advantage?, reward_used?, reason?}` each. `claim_id` (`Group.claim_id`)
+        may be left out in the process that claimed the row. May be repeated. Raises `Rejected` (`CLAIM_OVER`) where somebody else has the group by now.
+        """
         whole = [
-            {"use": 0, "tokens": None, "advantage": None, "reward_used": None, "reason": None, **each} for each in dispositions
+            {"claim_id": self._claim_of(each), "use": 0, "tokens": None, "advantage": None, "reward_used": None, "reason": None, **each} for each in dispositions
         ]
         found = self._own("/dispositions", {"dispositions": whole}, repeatable=True)
         for claim in found["claims_done"]:
@@ -480,7 +484,7 @@ class Run:
                 own = _left(row) if found is None else "no_signal" if found.no_signal else "used"
             worth = {} if found is None else {"advantage": found.advantage, "reward_used": found.reward_used}
             why = group.member(row.rollout_id).filtered if own == "filtered" else None
-            said.append({"row": row.row_id, "step": step, "outcome": own, "reason": reason or why or row.unusable_reason, **worth})
+            said.append({"row": row.row_id, "claim_id": group.claim_id, "step": step, "outcome": own, "reason": reason or why or row.unusable_reason, **worth})
         return self.dispose(said)
 
     def policy(
@@ -639,7 +643,14 @@ class Run:
             if self._leases.lost(claim_id):
                 raise ClaimLost(f"the lease of claim {claim_id} ran out before its rows came") from error
             raise
+        self._claims |= {row.row_id: claim_id for row in group.rows}
         return replace(group, claim_id=claim_id, again=bool(claim.get("again")), settled=claim.get("settled") or {})
+
+    def _claim_of(self, said: Mapping[str, Any]) -> str:
+        found = said.get("claim_id") or self._claims.get(str(said["row"]))
+        if found is None:
+            raise ValueError(f"row {said['row']} was not claimed in this process. Fix: give claim_id, the claim_id of its group.")
+        return str(found)
 
     def _renew(self, claim_id: str, lease_s: float) -> None:
         body = {"incarnation": self.incarnation, "lease_s": lease_s}

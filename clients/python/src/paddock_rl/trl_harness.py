@@ -95,22 +95,22 @@ class Sessions(TrainerSide):
         """The trainer takes a sample, or drops it for its age."""
         outcome = "stale" if self._too_old(sample) else "used" if sample.advantage else "no_signal"
         for row in self._rows(sample):
-            self._taken.append({"row": row, "outcome": outcome, "advantage": sample.advantage, "reward_used": sample.metrics["reward"]})
+            self._taken.append({**row, "outcome": outcome, "advantage": sample.advantage, "reward_used": sample.metrics["reward"]})
 
     def _left(self, samples: Iterable[Any]) -> None:
         """The worker has stopped: what the trainer did not take is trained by nobody."""
         self._done()
         reason = "the training ended before it was taken"
-        self._say([{"row": row, "outcome": "skipped", "reason": reason} for sample in samples for row in self._rows(sample)])
+        self._say([{**row, "outcome": "skipped", "reason": reason} for sample in samples for row in self._rows(sample)])
 
-    def _rows(self, sample: Any) -> list[str]:
-        """The rows that a sample holds: each is a beginning of it."""
+    def _rows(self, sample: Any) -> list[dict[str, Any]]:
+        """The rows that a sample holds, with the claim that they came with: each is a beginning of it."""
         ids = [int(each) for each in sample.input_ids]
         found = []
-        for row, length, digest in sample.completion[-2][_ROWS] if len(sample.completion) > 1 else []:
+        for claim, row, length, digest in sample.completion[-2][_ROWS] if len(sample.completion) > 1 else []:
             if row not in self._said and length <= len(ids) and _digest(ids[:length]) == digest:
                 self._said.add(row)
-                found.append(row)
+                found.append({"row": row, "claim_id": claim})
         return found
 
 
@@ -201,9 +201,9 @@ class Session:
         made = import_module("openenv.core.harness.training")
         rows = self._rows()
         turns = [turn for row in rows for turn in _turns(row)]
-        if turns:
+        if turns and self._group is not None:
             # TRL carries the last request along with each sample, and the trainer's side knows by it which rows are in it.
-            turns[-1]["request"]["messages"] = [{"role": "user", "content": "", _ROWS: [_mark(row) for row in rows]}]
+            turns[-1]["request"]["messages"] = [{"role": "user", "content": "", _ROWS: [[self._group.claim_id, *_mark(row)] for row in rows]}]
         return made.TrainingTrace(turns=[made.TrainingTurn(**turn) for turn in turns])
 
     def fetch_proxy_trace(self) -> Any:

@@ -114,7 +114,8 @@ def dispositions(traces: Iterable[Any], step: int, outcome: Outcome = "used") ->
         # Of a trace that is not ok it has been said already: nobody trains it.
         if trace.ok:
             rows = trace.info["paddock"]["rows"]
-            said += [{"row": row, "step": step, "outcome": outcome, "reward_used": trace.reward} for row in rows]
+            claim = trace.info["paddock"]["claim_id"]
+            said += [{"row": row, "claim_id": claim, "step": step, "outcome": outcome, "reward_used": trace.reward} for row in rows]
     return said
 
 

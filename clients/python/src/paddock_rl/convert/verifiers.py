@@ -48,7 +48,7 @@ def trace_of(group: Group, member: Member) -> dict[str, Any]:
         "stop_condition": _STOPS.get(end, end),
         "is_timeout": end == "agent_timeout",
         "errors": [] if ok else [{"type": "NoNumber", "message": why}],
-        "info": {"paddock": {"run_id": group.run_id, "rollout_id": member.rollout_id, "rows": [row.row_id for row in rows]}},
+        "info": {"paddock": {"run_id": group.run_id, "rollout_id": member.rollout_id, "claim_id": group.claim_id, "rows": [row.row_id for row in rows]}},
     }
 
 
