@@ -443,4 +443,10 @@ export const catalogueMigrations: readonly Migration[] = [
   ) STRICT;
   ${counting(catalogueTables.claimPolicies)}
   `,
+  // A lease is its length and a count of renewals: each process waits by its own clock.
+  `
+  ALTER TABLE handouts RENAME COLUMN expires_at TO lease_ms;
+  UPDATE handouts SET lease_ms = 300000 WHERE state = 'claimed';
+  ALTER TABLE handouts ADD COLUMN renewals INTEGER NOT NULL DEFAULT 0;
+  `,
 ]

@@ -263,7 +263,7 @@ export interface TrainerReader {
   handedLabels(rolloutIds: readonly Id[]): Promise<ReadonlyMap<Id, readonly string[]>>
 }
 
-/** The trainer's side of the catalogue. Each method is one transaction; leases are on the database's clock. */
+/** The trainer's side of the catalogue. Each method is one transaction; leases are on the clock of the process that asks. */
 export interface TrainerBook extends TrainerReader {
   /** Opens an incarnation; older ones are fenced and what they held goes back. Throws `NOT_FOUND`. */
   attach(runId: Id, o: { resumeStep: number | null; consumer: string | null }): Promise<Attached>

@@ -125,6 +125,12 @@ export const migrations: readonly string[] = [
     digest integer NOT NULL
   );
   `,
+  // A lease is its length and a count of renewals: each process waits by its own clock.
+  `
+  ALTER TABLE paddock.handouts RENAME COLUMN expires_at TO lease_ms;
+  UPDATE paddock.handouts SET lease_ms = 300000 WHERE state = 'claimed';
+  ALTER TABLE paddock.handouts ADD COLUMN renewals integer NOT NULL DEFAULT 0;
+  `,
 ]
 
 /** Serializes programs that start at once; of this program alone. */

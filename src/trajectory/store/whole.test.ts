@@ -138,9 +138,9 @@ describe('schemas', () => {
     }
     const after = new Database(catalogue())
     expect(
-      after.prepare('SELECT n, run, "group", round, policy, state, claim, expires_at, again FROM handouts').raw().all(),
+      after.prepare('SELECT n, run, "group", round, policy, state, claim, lease_ms, again FROM handouts').raw().all(),
     ).toEqual([
-      [7, 'r', 'g', 0, '', 'claimed', 'c', 5, 1],
+      [7, 'r', 'g', 0, '', 'claimed', 'c', 300_000, 1],
       [8, 'r', 'g', 1, '', 'ready', null, null, 0],
     ])
     after.close()

@@ -13,6 +13,7 @@ import type {
   SettledRound,
 } from '../contract/index.ts'
 import { first, type Sql, wholeRows } from '../sql/index.ts'
+import { type Lease, type LeaseWatch } from './lease-watch.ts'
 import { KeptLengths } from './run-lengths.ts'
 import { SqlTrainerReader } from './trainer-reader.ts'
 
@@ -35,11 +36,13 @@ function ofPolicy(policy: string | null): { readonly text: string; readonly valu
 export class SqlRunState extends SqlTrainerReader {
   /** The data directory that writes, where several share the catalogue. */
   protected readonly home: Id | null
+  protected readonly leases: LeaseWatch
   readonly #lengths = new Map<Id, KeptLengths>()
 
-  constructor(sql: Sql, home: Id | null) {
+  constructor(sql: Sql, home: Id | null, leases: LeaseWatch) {
     super(sql)
     this.home = home
+    this.leases = leases
   }
 
   async passedGate(run: Id, policy: string | null = null): Promise<boolean> {
@@ -225,11 +228,10 @@ export class SqlRunState extends SqlTrainerReader {
   }
 
   async nextExpiry(run: Id): Promise<number | null> {
-    const found = await first<{ wait: number | null }>(
-      this.sql,
-      `SELECT min(expires_at) - ${this.sql.dialect.now} AS wait FROM handouts WHERE run = ? AND state = 'claimed'`,
+    const held = await this.sql.all<Lease>(
+      `SELECT claim, lease_ms, renewals FROM handouts WHERE run = ? AND state = 'claimed'`,
       run,
     )
-    return found?.wait === null || found === undefined ? null : Math.max(0, found.wait)
+    return held.length === 0 ? null : Math.min(...held.map((lease) => this.leases.leftMs(lease)))
   }
 }

@@ -18,6 +18,7 @@ import type {
 } from '../contract/index.ts'
 import { rememberUses } from '../memory/index.ts'
 import { first, insert, type Sql, wholeRows } from '../sql/index.ts'
+import { LeaseWatch } from './lease-watch.ts'
 import { SqlRunState } from './run-state.ts'
 import { policyOfClaim, stands } from './trainer-reader.ts'
 
@@ -36,7 +37,8 @@ interface HandoutRow {
   readonly policy: string
   readonly state: string
   readonly claim: Id | null
-  readonly expires_at: number | null
+  readonly lease_ms: number | null
+  readonly renewals: number
   readonly again: number
 }
 
@@ -81,8 +83,8 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
   readonly #catalogue: SqlCatalogue
 
   /** `home`: the data directory that writes, where several share the catalogue. */
-  constructor(sql: Sql, home: Id | null = null) {
-    super(sql, home)
+  constructor(sql: Sql, home: Id | null = null, leases = new LeaseWatch()) {
+    super(sql, home, leases)
     this.#catalogue = new SqlCatalogue(sql, home)
   }
 
@@ -135,14 +137,16 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
   ): Promise<readonly RoundClaim[]> {
     return this.#write(run, async (inside) => {
       await inside.#fence(run, incarnation)
-      const free = await inside.sql.all<HandoutRow>(
-        `SELECT * FROM handouts WHERE run = ? AND state IN ('ready', 'claimed')
-           AND (state = 'ready' OR expires_at <= ${inside.sql.dialect.now}) ${policy === null ? '' : 'AND policy = ?'}
-           ORDER BY n LIMIT ?`,
-        run,
-        ...(policy === null ? [] : [policy]),
-        Math.min(maxGroups, ids.length),
-      )
+      const most = Math.min(maxGroups, ids.length)
+      const those = (state: string, end: string): Promise<readonly HandoutRow[]> =>
+        inside.sql.all<HandoutRow>(
+          `SELECT * FROM handouts WHERE run = ? AND state = '${state}' ${policy === null ? '' : 'AND policy = ?'} ${end}`,
+          run,
+          ...(policy === null ? [] : [policy]),
+        )
+      const over = (await those('claimed', '')).filter((held) => inside.leases.leftMs(held) === 0)
+      const ready = await those('ready', `ORDER BY n LIMIT ${most}`)
+      const free = [...over, ...ready].toSorted((a, b) => a.n - b.n).slice(0, most)
       const versions = await inside.versions(run)
       const claimed: RoundClaim[] = []
       for (const [i, handout] of free.entries()) {
@@ -173,12 +177,13 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
         })
         if (own !== '') await insert(inside.sql, claimPolicies, { claim: id, policy: own })
         await inside.sql.all(
-          `UPDATE handouts SET state = 'claimed', claim = ?, expires_at = ${inside.sql.dialect.now} + ?, again = ? WHERE n = ?`,
+          `UPDATE handouts SET state = 'claimed', claim = ?, lease_ms = ?, renewals = 0, again = ? WHERE n = ?`,
           id,
           leaseMs,
           again,
           handout.n,
         )
+        inside.leases.forget(handout.claim)
         claimed.push(await inside.claimed(id))
       }
       return claimed
@@ -188,7 +193,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
   renew(claimId: Id, { incarnation, leaseMs }: { incarnation: number; leaseMs: number }): Promise<void> {
     return this.#write({ claim: claimId }, async (inside) => {
       const { n } = await inside.#held(claimId, incarnation)
-      await inside.sql.all(`UPDATE handouts SET expires_at = ${inside.sql.dialect.now} + ? WHERE n = ?`, leaseMs, n)
+      await inside.sql.all('UPDATE handouts SET lease_ms = ?, renewals = renewals + 1 WHERE n = ?', leaseMs, n)
     })
   }
 
@@ -200,13 +205,14 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
       if (handout.state === 'ready' && handout.claim === claimId) return
       await inside.#held(claimId, incarnation)
       await inside.#giveUp(handout)
-      await inside.sql.all(`UPDATE handouts SET state = 'ready', expires_at = NULL WHERE n = ?`, handout.n)
+      await inside.sql.all(`UPDATE handouts SET state = 'ready', lease_ms = NULL WHERE n = ?`, handout.n)
     })
   }
 
   async claimed(claimId: Id): Promise<RoundClaim> {
     const claim = await this.#claim(claimId)
-    const { group, round, policy, expires_at: expiresAt } = await this.#handout(claim)
+    const handout = await this.#handout(claim)
+    const { group, round, policy } = handout
     const [list] = await wholeRows<{ record: string }>(
       this.sql,
       settled,
@@ -215,7 +221,6 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
       round,
     )
     if (list === undefined) throw new PaddockError('STORE_CORRUPT', `round ${round} of group ${group} lost its list`)
-    const at = (await first<{ now: number }>(this.sql, `SELECT ${this.sql.dialect.now} AS now`))?.now ?? 0
     return {
       id: claimId,
       runId: claim.run,
@@ -224,7 +229,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
       policy: policy === '' ? null : policy,
       incarnation: claim.incarnation,
       consumer: claim.consumer,
-      leaseMs: Math.max(0, Math.round((expiresAt ?? at) - at)),
+      leaseMs: handout.claim === claimId ? Math.round(this.leases.leftMs(handout)) : 0,
       again: claim.again === 1,
       liveOrdinal: claim.live_ordinal,
       settled: parseSettled(list.record),
@@ -395,7 +400,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
       await this.#giveUp(handout)
       const survives = claim === null || (await this.#survives(claim, gone))
       const state = survives ? 'ready' : 'stale'
-      await this.sql.all(`UPDATE handouts SET state = ?, expires_at = NULL WHERE n = ?`, state, n)
+      await this.sql.all(`UPDATE handouts SET state = ?, lease_ms = NULL WHERE n = ?`, state, n)
       ;(survives ? again : stale).push(group)
     }
     return { again: [...new Set(again)], stale: [...new Set(stale)] }
@@ -468,7 +473,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
 
   async #done({ group, round, policy }: Placed): Promise<void> {
     await this.sql.all(
-      `UPDATE handouts SET state = 'done', expires_at = NULL
+      `UPDATE handouts SET state = 'done', lease_ms = NULL
        WHERE "group" = ? AND round = ? AND policy = ? AND state = 'claimed'`,
       group,
       round,
@@ -526,7 +531,7 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
   /** Of the run that `of` gives; one writer of a run goes after the other. */
   #write<T>(of: Id | { readonly claim: Id }, work: (inside: SqlTrainerBook) => Promise<T>): Promise<T> {
     return this.sql.transaction(async (sql) => {
-      const inside = new SqlTrainerBook(sql, this.home)
+      const inside = new SqlTrainerBook(sql, this.home, this.leases)
       await sql.lock('runs', typeof of === 'string' ? of : (await inside.#claim(of.claim)).run)
       return work(inside)
     })
