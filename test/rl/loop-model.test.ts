@@ -1,5 +1,5 @@
 /**
- * The trainer's book beside the reference model of its rules (`loop-model.ts`, written from the rules alone): the same random requests, kills
+ * Compares the trainer's book with the reference model of its rules (`loop-model.ts`, written from the rules alone): the same random requests, kills
  * and clocks get the same answers, and leave every group in the same state. `LOOP_RUNS=10000` tries more sequences.
  */
 import { join } from 'node:path'
@@ -17,17 +17,17 @@ import { LoopModel } from './loop-model.ts'
 
 const leaseMs = 1000
 const step = fc.nat(4)
-/** Of the newest claims, counted from the last. */
-const which = fc.nat(5)
+/** One of the newest claims, counted from the last. */
+const which = fc.constantFrom(0, 0, 0, 1, 2, 5)
 /** Usually the newest trainer session, sometimes the one before. */
 const back = fc.constantFrom(0, 0, 0, 0, 1)
 const request = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('settle') }) },
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('claim'), back }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('dispose'), back, which, step }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('renew'), back, which }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('renew'), back, which }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('giveBack'), back, which }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait'), ms: fc.constantFrom(400, 700, 1000) }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('wait'), ms: fc.constantFrom(600, 600, 1000) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('attach'), step: fc.option(step) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('checkpoint'), back, step }) },
   {
@@ -97,7 +97,7 @@ const spec = {
 } as const
 
 const codes = { FENCED: 'FENCED', CLAIM_OVER: 'CLAIM_OVER', STORE_CONFLICT: 'CONFLICT' } as const
-/** What was asked for, or how it was refused. */
+/** The answer, or the code of the refusal. */
 async function answer<T>(asked: Promise<T>): Promise<T | (typeof codes)[keyof typeof codes]> {
   return asked.catch((error: unknown) => {
     const code = isPaddockError(error) ? codes[error.code as keyof typeof codes] : undefined
@@ -106,7 +106,7 @@ async function answer<T>(asked: Promise<T>): Promise<T | (typeof codes)[keyof ty
   })
 }
 
-/** A run of the book, and the model beside it. */
+/** A run of the book, and its model. */
 class Beside {
   readonly model = new LoopModel()
   readonly run: Id
@@ -209,7 +209,7 @@ class Beside {
     await catalogue.settleRound(settled)
   }
 
-  /** Claims one. Rows of weights that are gone are stale where they are fetched, and the trainer says so and asks again. */
+  /** Claims one. The trainer says of rows under gone weights that they are stale, and asks again. */
   async #claim(session: number): Promise<void> {
     this.#expire()
     for (;;) {
@@ -235,7 +235,7 @@ class Beside {
     }
   }
 
-  /** Rule 6: over is what this process saw unchanged for the whole lease. What it sees now for the first time begins. */
+  /** Rule 6: over is what this process saw unchanged for the whole lease. A lease that it sees now for the first time begins. */
   #expire(): void {
     for (const { id } of this.#claims) {
       const since = this.#seen.get(id)
@@ -259,7 +259,7 @@ class Beside {
       const name = this.#names.get(group) ?? ''
       const isGone = gone.has(this.#labels.get(name) ?? '')
       const told = states.get(name)?.state
-      // A lease that ran out is the claim's until somebody asks.
+      // A lease that ran out is the claim's until the next request for claims.
       const shown =
         state === 'done'
           ? isGone && told !== 'used'
@@ -278,7 +278,7 @@ class Beside {
   }
 }
 
-it('gives the answers of its rules, whatever is asked, killed or late', { timeout: 600_000 }, async () => {
+it('keeps its rules through random requests, kills and waits', { timeout: 600_000 }, async () => {
   await catalogue.putTask({ digest: sha256('task'), ...task })
   await fc.assert(
     fc.asyncProperty(fc.array(request, { minLength: 5, maxLength: 40 }), async (requests) => {

@@ -58,7 +58,7 @@ export class LoopModel {
     let undone = 0
     for (const group of this.#groups.values()) {
       // Rule 3: "undoes everything after that step", so final uses too.
-      // Decision: "after" compares step numbers only, whichever session said them.
+      // Decision: "after" compares step numbers only.
       const isUndone = group.use !== null && isAfter(group.use.step, resumeStep)
       const wasHeld = group.last?.state === 'held'
       if (isUndone) {
@@ -84,8 +84,8 @@ export class LoopModel {
     if (!this.#groups.has(group)) this.#groups.set(group, settled)
   }
 
-  /** Leases the oldest free group; null: there is none. A group that comes back keeps its age. */
-  claim(session: number, claim: string): string | null | Refusal {
+  /** Leases the oldest free group; null: no group is free. A group that comes back keeps its age. */
+  claim(session: number, claim: string): string | null {
     if (session !== this.#session) return 'FENCED'
     // Decision: rule 2, "a claim carries a fencing token": an id is never used for a second lease.
     if (this.#claims.has(claim)) return 'CONFLICT'
@@ -104,7 +104,7 @@ export class LoopModel {
     if (found?.state === 'held') found.state = 'expired'
   }
 
-  /** Decision: as the reference page has it, a lease that ran out is renewed for as long as nobody else has the group. */
+  /** Decision: as the reference page has it, a lease that ran out is renewed until another consumer has the group. */
   renew(session: number, claim: string): 'ok' | Refusal {
     if (session !== this.#session) return 'FENCED'
     const found = this.#claims.get(claim)
@@ -114,7 +114,7 @@ export class LoopModel {
     return 'ok'
   }
 
-  /** Decision: giving back twice is giving back once; a claim that somebody else took over, or that was used, is over. */
+  /** Decision: giving back twice is giving back once; a claim that another consumer took over, or that was used, is over. */
   giveBack(session: number, claim: string): 'ok' | Refusal {
     if (session !== this.#session) return 'FENCED'
     const found = this.#claims.get(claim)

@@ -183,7 +183,7 @@ describe('weights', () => {
     await policy(1, 'live')
     await policy(2, 'live')
     expect(await refused(2, 'live', { step: 7 })).toEqual([409, 'STORE_CONFLICT'])
-    // The engine does not go back to weights of before, nor to a lower number.
+    // The engine does not go back to older weights, nor to a lower number.
     expect(await refused(1, 'live')).toEqual([409, 'STORE_CONFLICT'])
     expect(await refused(1, 'live', { label: `${run}-low` })).toEqual([409, 'STORE_CONFLICT'])
     expect(await trainer.ask('GET', `/runs/${run}`)).toMatchObject({ policy: { version: 2 } })

@@ -437,7 +437,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         await expect(dispose(other.runId, [used(rowId, 1)])).rejects.toMatchObject({ code: 'NOT_FOUND' })
       })
 
-      it('name their claim: one whose lease is over counts until somebody else has the round', async () => {
+      it('name their claim: one whose lease is over counts until another consumer has the round', async () => {
         const { runId } = await run(2)
         const row = (held: RoundClaim) => ({ rowId: `${held.groupId}:row`, segmentIds: [], labels: [] })
         const late = await one(runId, { leaseMs: 0 })
@@ -508,7 +508,7 @@ export function trainerBookContract(name: string, make: () => Promise<TrainerBoo
         })
       })
 
-      it('undo what lies behind the step that they resume from, whatever a checkpoint or an older lineage says of those steps', async () => {
+      it('undo what lies behind the step that they resume from, checkpointed or not, of this lineage and older ones', async () => {
         const { runId, attach } = await run(2)
         await train(runId, 1)
         const lost = await train(runId, 2)

@@ -76,7 +76,7 @@ export interface Disposition {
   readonly reason: string | null
 }
 
-/** With the claim that its row was handed out with. Each claim has an id of its own, so it says who holds the round. */
+/** With the claim that its row was handed out with. Claim ids are used once, so the id says who holds the round. */
 export interface ClaimedDisposition extends Disposition {
   readonly claimId: Id
 }
@@ -285,7 +285,7 @@ export interface TrainerBook extends TrainerReader {
    */
   handOut(claimId: Id, rows: readonly HandedRow[]): Promise<NotOwned>
   /**
-   * All or none. Idempotent by (incarnation, step, row, use). A claim whose lease ran out counts until somebody else claims its round.
+   * All or none. Idempotent by (incarnation, step, row, use). A claim whose lease ran out counts until another consumer claims its round.
    * Throws `FENCED`, `CLAIM_OVER`, `STORE_CONFLICT`, `NOT_FOUND` for rows that did not come with their claim.
    */
   dispose(runId: Id, o: { incarnation: number; dispositions: readonly ClaimedDisposition[] }): Promise<Disposed>

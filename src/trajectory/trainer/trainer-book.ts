@@ -68,7 +68,7 @@ export function isAnnounced(
 ): boolean {
   const live = known.findLast((one) => (one.policy ?? null) === policy && !one.gone)
   if (live?.ordinal === ordinal && live.label === label && live.step === step) return true
-  // Numbers only grow: the engine never goes back to weights of before.
+  // Numbers only grow: the engine never goes back to older weights.
   const other =
     known.find((one) => one.label === label) ?? (live !== undefined && live.ordinal >= ordinal ? live : undefined)
   if (other === undefined) return false

@@ -333,7 +333,7 @@ class Run:
         self._incarnation = incarnation
 
     def checkpoint(self, step: int) -> None:
-        """The weights of this step are safe. Whoever attaches with `resume_step` keeps what was disposed of up to that step."""
+        """The weights of this step are safe. A trainer that attaches with `resume_step` keeps what was disposed of up to that step."""
         self._own("/checkpoint", {"step": step}, repeatable=True)
 
     def state(self) -> dict[str, Any]:
@@ -449,7 +449,7 @@ class Run:
 
     def dispose(self, dispositions: Iterable[Mapping[str, Any]]) -> Disposed:
         """Says what was done with rows: `{row, step, outcome, claim_id?, use?, tokens?, advantage?, reward_used?, reason?}` each. `claim_id` (`Group.claim_id`)
-        may be left out in the process that claimed the row. May be repeated. Raises `Rejected` (`CLAIM_OVER`) where somebody else has the group by now.
+        may be left out in the process that claimed the row. May be repeated. Raises `Rejected` (`CLAIM_OVER`) if another consumer has the group by now.
         """
         whole = [
             {"claim_id": self._claim_of(each), "use": 0, "tokens": None, "advantage": None, "reward_used": None, "reason": None, **each} for each in dispositions
@@ -648,7 +648,7 @@ class Run:
 
     def _claim_of(self, said: Mapping[str, Any]) -> str:
         found = said.get("claim_id") or self._claims.get(str(said["row"]))
-        if found is None:
+        if not found:
             raise ValueError(f"row {said['row']} was not claimed in this process. Fix: give claim_id, the claim_id of its group.")
         return str(found)
 

@@ -401,7 +401,7 @@ class Steps:
                 label = there["label"] if there["version"] == weights else None
                 self.run.policy(weights, "pausing")
                 # Made by the update of the step before, or by that of the checkpoint.
-                self.run.policy(weights, "live", step=resume_step if self._step is None else self._step, label=label)
+                self.run.policy(weights, "live", step=self._step if self._step is not None else resume_step, label=label)
             self._step = step
 
     def gave(self, step: int, group: Group, rows: Sequence[str]) -> None:

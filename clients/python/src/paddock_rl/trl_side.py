@@ -55,7 +55,7 @@ class TrainerSide:
     def _live(self, version: int) -> None:
         if not self._pausing:
             raise Refused("weights", "weights moved and nobody said so before. Fix: weight_transfer=worker.weights(transfer).")
-        self._run.policy(version, "live", step=None if self._trainer is None else self._step or None)
+        self._run.policy(version, "live", step=(self._step or None) if self._trainer else None)
         self._version, self._pausing = version, False
 
     @property
