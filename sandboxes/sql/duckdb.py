@@ -455,7 +455,16 @@ def state_of(session, max_rows, max_bytes):
         tables.append({"name": name, "kind": kind, "columns": columns, "rows": rows, "foreignKeys": foreign})
         if kind == "table":
             indexes.extend({"table": name, **one} for one in indexes_of(session, name))
-    return {"tables": tables, "indexes": indexes}
+    return {"tables": tables, "indexes": indexes, "objects": objects_of(session)}
+
+
+def objects_of(session):
+    """Macros by their text: DuckDB has no triggers, and no functions of a script."""
+    found = session.rows(
+        "SELECT CASE WHEN schema_name = 'main' THEN '' ELSE schema_name || '.' END || function_name || "
+        "CAST(parameters AS VARCHAR) || ' AS ' || macro_definition AS m FROM system.main.duckdb_functions() "
+        "WHERE NOT internal AND function_type IN ('macro', 'table_macro') ORDER BY m")
+    return [{"kind": "macro", "on": "", "text": text} for (text,) in found]
 
 
 def known_table(session, name):

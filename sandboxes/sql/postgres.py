@@ -385,7 +385,30 @@ def state_of(session, max_rows, max_bytes):
         foreign = foreign_keys(session, oid)
         tables.append({"name": name, "kind": kind, "columns": columns, "rows": rows, "foreignKeys": foreign})
         indexes.extend({"table": name, **one} for one in indexes_of(session, oid, False))
-    return {"tables": tables, "indexes": indexes}
+    return {"tables": tables, "indexes": indexes, "objects": objects_of(session)}
+
+
+OWN = "n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'"
+TABLE = "CASE WHEN n.nspname = 'public' THEN '' ELSE n.nspname || '.' END || c.relname"
+
+
+def objects_of(session):
+    """Triggers with their functions, rules, and the functions of no trigger, by the text that the server gives them."""
+    on_tables = session.rows(
+        f"SELECT 'trigger', {TABLE}, pg_catalog.pg_get_triggerdef(t.oid) || pg_catalog.pg_get_functiondef(t.tgfoid) "
+        "FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid "
+        f"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE NOT t.tgisinternal AND {OWN} UNION ALL "
+        f"SELECT 'rule', {TABLE}, pg_catalog.pg_get_ruledef(r.oid) FROM pg_catalog.pg_rewrite r "
+        "JOIN pg_catalog.pg_class c ON c.oid = r.ev_class JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        f"WHERE r.rulename <> '_RETURN' AND {OWN} ORDER BY 1, 2, 3")
+    functions = session.rows(
+        "SELECT CASE WHEN p.prokind = 'a' THEN p.oid::pg_catalog.regprocedure::text "
+        "ELSE pg_catalog.pg_get_functiondef(p.oid) END "
+        f"FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {OWN} "
+        "AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t WHERE t.tgfoid = p.oid) AND NOT EXISTS "
+        "(SELECT 1 FROM pg_catalog.pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e') ORDER BY 1")
+    return ([{"kind": kind, "on": table, "text": text} for kind, table, text in on_tables]
+            + [{"kind": "function", "on": "", "text": text} for (text,) in functions])
 
 
 def known_table(session, name):

@@ -170,7 +170,7 @@ def probe(session, sql):
 
 
 def state_of(session, max_rows, max_bytes):
-    """Tables with columns and rows, views with rows, indexes by what they cover; all in the order of their names."""
+    """Tables with columns and rows, views with rows, indexes by what they cover, triggers by their text; all in the order of their names."""
     tables, indexes, size = [], [], 0
     named = session.rows(
         "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
@@ -195,7 +195,9 @@ def state_of(session, max_rows, max_bytes):
             covered = [part[2] for part in session.rows(f"PRAGMA index_info({quoted(index[1])})")]
             indexes.append({"table": name, "columns": covered, "unique": bool(index[2])})
     indexes.sort(key=lambda one: (one["table"], [part or "" for part in one["columns"]], one["unique"]))
-    return {"tables": tables, "indexes": indexes}
+    acts = session.rows("SELECT tbl_name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY tbl_name, name")
+    objects = [{"kind": "trigger", "on": table, "text": text} for table, text in acts]
+    return {"tables": tables, "indexes": indexes, "objects": objects}
 
 
 def shown_columns(session, table):

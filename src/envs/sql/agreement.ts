@@ -47,10 +47,10 @@ function compareOutcomes(
   return compareStates(data, gold, answer)
 }
 
-function compareStates({ semantics, ignoreColumns }: SqlData, gold: Outcome, answer: Outcome) {
+function compareStates({ semantics, ignoreColumns, probes }: SqlData, gold: Outcome, answer: Outcome) {
   if (!('state' in gold) || !('state' in answer)) return { equal: false, why: 'no state' }
   if (gold.state === undefined || answer.state === undefined) return { equal: false, why: 'no state' }
-  const o = { semantics, ignoreColumns }
+  const o = { semantics, ignoreColumns, probes }
   const lines = [...stateDifferences(gold.state, answer.state, o), ...probeDifferences(gold.probes, answer.probes, o)]
   return { equal: lines.length === 0, why: lines.length === 0 ? 'equal state' : lines.join('; ') }
 }

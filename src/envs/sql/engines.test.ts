@@ -35,6 +35,8 @@ interface Case {
   /** A table that no other points to, and scripts that make another of its name, or hide one, without emptying it. */
   readonly leaf: string
   readonly shadows: readonly string[]
+  /** Scripts that add what acts on its own or is called. */
+  readonly acting: readonly string[]
 }
 
 const cases: readonly Case[] = [
@@ -80,6 +82,15 @@ const cases: readonly Case[] = [
     ],
     leaf: 'load',
     shadows: ['CREATE TEMP TABLE load AS SELECT * FROM load LIMIT 0'],
+    acting: [
+      'CREATE FUNCTION twice(a int) RETURNS int LANGUAGE sql AS $$ SELECT a * 2 $$',
+      'CREATE FUNCTION kept_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; CREATE TRIGGER t BEFORE DELETE ON load FOR EACH ROW EXECUTE FUNCTION kept_row()',
+      'CREATE TRIGGER u BEFORE UPDATE ON load FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
+      'CREATE RULE kept AS ON DELETE TO load DO INSTEAD NOTHING',
+      'CREATE AGGREGATE total(int) (SFUNC = int4pl, STYPE = int, INITCOND = 0)',
+      'CREATE PROCEDURE tidy() LANGUAGE sql AS $$ DELETE FROM load WHERE false $$',
+      'CREATE VIEW few AS SELECT 1 AS one',
+    ],
   },
   {
     engine: 'DuckDB',
@@ -121,6 +132,12 @@ const cases: readonly Case[] = [
     shadows: [
       'CREATE TEMP TABLE complaints AS SELECT * FROM complaints LIMIT 0',
       "DELETE FROM complaints; CREATE TABLE mark (a INT); CREATE MACRO duckdb_tables() AS TABLE SELECT * FROM system.main.duckdb_tables() WHERE table_name <> 'mark'",
+    ],
+    acting: [
+      'CREATE MACRO twice(a) AS a * 2',
+      'CREATE MACRO few() AS TABLE SELECT * FROM complaints LIMIT 3',
+      'CREATE SCHEMA other; CREATE MACRO other.twice(a, b := 2) AS a * b',
+      'CREATE VIEW single AS SELECT 1 AS one',
     ],
   },
 ]
@@ -182,6 +199,21 @@ describe.runIf(await requireDocker()).each(cases)('$engine', (given) => {
     const task = taskOf(given.write, { ...alone, golds: [`DELETE FROM ${given.leaf}`], probes: [] })
     expect(await verdictIn(box, task, `DELETE FROM ${given.leaf} WHERE true`)).toMatchObject({ reward: 1 })
     for (const script of given.shadows) expect(await verdictIn(box, task, script)).toMatchObject({ reward: 0 })
+  })
+
+  test('what a script adds that acts on its own or is called is what the database holds', async () => {
+    const right = submissionOf(await sql.scripts.oracle(taskOf(given.write)))
+    for (const more of given.acting) {
+      const verdict = await verdictIn(box, taskOf(given.write), `${right}; ${more}`)
+      expect(verdict, more).toMatchObject({
+        status: 'scored',
+        reward: 0,
+        evidence: expect.stringMatching(/differ|should not exist/),
+      })
+    }
+    const all = given.acting.join('; ')
+    const asked = taskOf(given.write, { ...alone, golds: [`${right}; ${all}`] })
+    expect(await verdictIn(box, asked, `${all}; ${right}`)).toMatchObject({ status: 'scored', reward: 1 })
   })
 
   test('neighbours tell a right query from one that knows the answer by heart', async () => {

@@ -21,7 +21,7 @@ import { recordAmong } from './record.ts'
 import { timeSubmission, type Timing } from './timing.ts'
 
 /** Changes when the same submission could get another verdict. */
-export const sqlVerifierVersion = '5'
+export const sqlVerifierVersion = '6'
 
 type Context = Omit<VerifyContext, 'task'> & { readonly task: TaskOf<SqlData> }
 

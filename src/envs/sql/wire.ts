@@ -56,6 +56,9 @@ const state: z.ZodType<DatabaseState> = z.object({
     }),
   ),
   indexes: z.array(z.object({ table: z.string(), columns: z.array(z.string().nullable()), unique: z.boolean() })),
+  objects: z.array(
+    z.object({ kind: z.enum(['trigger', 'rule', 'function', 'macro']), on: z.string(), text: z.string() }),
+  ),
 })
 const probe: z.ZodType<Probe> = z.object({ ok: z.boolean(), rows: cells })
 

@@ -37,7 +37,7 @@ describe('the credit of a library', () => {
     expect(share([member('b', { from: 'a', used: ['tool'], status: 'hacked' })])).toBe(0)
   })
 
-  it('leaves out who solved them with nobody knows what, and counts who did not solve them', () => {
+  it('leaves out who solved them with unknown files, and counts who did not solve them', () => {
     const unknown = (id: string, reward: number) => member(id, { from: 'a', used: null, reward })
     expect(share([unknown('b', 1)])).toBe(null)
     expect(share([unknown('b', 0)])).toBe(0)

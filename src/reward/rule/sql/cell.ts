@@ -7,9 +7,17 @@ export interface Cell {
   readonly number: number | null
   /** Of storage class INTEGER (or a text of digits): equal to another such cell exactly or not at all. */
   readonly whole: boolean
+  /** A whole number of gold: no relative tolerance, because an id beyond 2^53 is near to many others. */
+  readonly exact?: boolean
 }
 
 const decimal = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/
+
+/** A cell of gold: its whole numbers are met by an equal number only, or within an absolute tolerance. */
+export function goldCellOf(value: SqlValue, semantics: Pick<SqlSemantics, 'nulls' | 'numberTexts'>): Cell {
+  const cell = cellOf(value, semantics)
+  return cell.whole ? { ...cell, exact: true } : cell
+}
 
 /** Applies the NULL and number policies. 1 and 1.0 get one key; whole numbers keep all their digits. */
 export function cellOf(value: SqlValue, semantics: Pick<SqlSemantics, 'nulls' | 'numberTexts'>): Cell {
@@ -30,7 +38,8 @@ export function closeCells(a: Cell, b: Cell, tolerance: SqlSemantics['tolerance'
   if (a.number === null || b.number === null || (a.whole && b.whole)) return false
   const larger = Math.max(Math.abs(a.number), Math.abs(b.number))
   // Infinity is near nothing else.
-  const bound = Math.max(tolerance.absolute, tolerance.relative * larger)
+  const relative = a.exact === true || b.exact === true ? 0 : tolerance.relative
+  const bound = Math.max(tolerance.absolute, relative * larger)
   return bound > 0 && Number.isFinite(larger) && Math.abs(a.number - b.number) <= bound
 }
 

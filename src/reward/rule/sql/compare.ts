@@ -1,4 +1,4 @@
-import { cellOf } from './cell.ts'
+import { cellOf, goldCellOf } from './cell.ts'
 import { eachExists, mappable } from './columns.ts'
 import { ordersItsRows } from './order-by.ts'
 import { equalRows, type Row, type RowMode } from './rows.ts'
@@ -32,7 +32,7 @@ export function compareTables(gold: ResultTable, answer: ResultTable, o: Compare
     return say(true, 'both are empty')
   }
   if (!widthsFit(widths, semantics.columns)) return say(false, 'the number of columns differs')
-  const wanted = gold.rows.map((row) => counted.map((i) => cellOf(row[i] ?? null, semantics)))
+  const wanted = gold.rows.map((row) => counted.map((i) => goldCellOf(row[i] ?? null, semantics)))
   const given = answer.rows.map((row) => row.map((value) => cellOf(value, semantics)))
   const mode = rowMode(semantics, o.goldSql)
   return equalIn(wanted, given, widths, mode, semantics)

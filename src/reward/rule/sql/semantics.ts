@@ -16,7 +16,10 @@ export interface SqlSemantics {
    *   together, and two gold columns may meet the same one.
    */
   readonly columns: 'position' | 'permutation' | 'subset' | 'exists'
-  /** Two numbers, not both INTEGER, are equal within the larger of both bounds; `relative` is a fraction of the larger magnitude. */
+  /**
+   * Two numbers, not both INTEGER, are equal within the larger of both bounds; `relative` is a fraction of the larger magnitude, and
+   * does not hold where gold is INTEGER.
+   */
   readonly tolerance: { readonly absolute: number; readonly relative: number }
   /** `as_zero`: NULL equals 0. */
   readonly nulls: 'distinct' | 'as_zero'

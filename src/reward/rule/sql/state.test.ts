@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type DatabaseState, probeDifferences, sqlPresets, stateDifferences, type StateTable } from './index.ts'
 
-const o = { semantics: sqlPresets.strict, ignoreColumns: [] }
+const o = { semantics: sqlPresets.strict, ignoreColumns: [], probes: [] }
 const column = (name: string, type = 'INTEGER') => ({ name, type, notNull: false, key: 0 })
 const orders: StateTable = {
   name: 'Orders',
@@ -14,7 +14,7 @@ const orders: StateTable = {
   ],
 }
 const view: StateTable = { name: 'late', kind: 'view', columns: [column('id')], foreignKeys: [], rows: [[1n]] }
-const state = (...tables: readonly StateTable[]): DatabaseState => ({ tables, indexes: [] })
+const state = (...tables: readonly StateTable[]): DatabaseState => ({ tables, indexes: [], objects: [] })
 
 describe('the state of a database', () => {
   test('is the same whatever the order of rows and the case of names', () => {
@@ -63,6 +63,30 @@ describe('the state of a database', () => {
     expect(stateDifferences(state(orders), state(orders, view), o)).toEqual(['late should not exist'])
     const indexed = { ...state(orders), indexes: [{ table: 'Orders', columns: ['at'], unique: false }] }
     expect(stateDifferences(indexed, state(orders), o)).toEqual(['the indexes differ'])
+  })
+
+  test('knows triggers, rules, functions and macros by what their text says', () => {
+    const acting = (...objects: DatabaseState['objects']): DatabaseState => ({ ...state(orders), objects })
+    const trigger = (text: string, on = 'Orders') => ({ kind: 'trigger' as const, on, text })
+    const plain = trigger("CREATE TRIGGER t AFTER UPDATE ON orders BEGIN SELECT 'A'; END")
+    const same = trigger("create trigger T after update on Orders -- why\n begin /* not */ select 'A';end ;", 'orders')
+    expect(stateDifferences(acting(plain), acting(same), o)).toEqual([])
+    for (const other of [
+      acting(),
+      acting(plain, plain),
+      acting(trigger("CREATE TRIGGER t AFTER UPDATE ON orders BEGIN SELECT 'a'; END")),
+      acting({ ...plain, kind: 'rule' }),
+    ]) {
+      expect(stateDifferences(acting(plain), other, o)).toContain('the triggers of orders differ')
+      expect(stateDifferences(other, acting(plain), o)).toContain('the triggers of orders differ')
+    }
+    const called = acting({ kind: 'function', on: '', text: 'CREATE FUNCTION f() …' })
+    expect(stateDifferences(acting(), called, o)).toEqual(['the functions differ'])
+    // Where the author tries statements, these say whether triggers do the same.
+    const probed = { ...o, probes: ['INSERT INTO "Orders" VALUES (1)'] }
+    expect(stateDifferences(acting(), acting(plain), probed)).toEqual([])
+    expect(stateDifferences(acting(), acting(trigger('…', 'till')), probed)).toEqual(['the triggers of till differ'])
+    expect(stateDifferences(acting(), called, probed)).toEqual(['the functions differ'])
   })
 
   test('leaves free columns alone, and only those', () => {
