@@ -49,6 +49,9 @@ export {
 } from './telemetry/index.ts'
 export type { ToolCall, Turn, TurnPart } from './turn.ts'
 export {
+  type Doubtful,
+  doubtful,
+  isDoubtful,
   type StoredArtifact,
   type Trust,
   trusts,

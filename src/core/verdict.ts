@@ -59,6 +59,14 @@ export interface StoredArtifact {
 export const trusts = ['separate', 'in_process', 'shared', 'unvalidated', 'host'] as const
 export type Trust = (typeof trusts)[number]
 
+/** Verdicts that an agent may have bought, so that they train only if they are named. */
+export const doubtful = ['shared', 'unvalidated'] as const satisfies readonly Trust[]
+export type Doubtful = (typeof doubtful)[number]
+
+export function isDoubtful(trust: Trust): trust is Doubtful {
+  return trust === 'shared' || trust === 'unvalidated'
+}
+
 /** What every verdict says besides its number. */
 export interface VerdictFacts {
   readonly id: Id

@@ -159,6 +159,7 @@ export interface Manifest {
     };
     readonly verdicts: {
         readonly statuses: Readonly<Record<string, number>>;
+        readonly trusts: Readonly<Record<string, number>>;
         readonly verifiers: ExportFacts['verifiers'];
     };
     readonly tasks: ExportFacts['tasks'];

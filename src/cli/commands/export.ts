@@ -48,7 +48,14 @@ interface ExportOptions {
   readonly replace?: boolean
 }
 
-const allowances = ['mixed-logprob-kinds', 'unknown-logprob-kind', 'mixed-verifiers', 'mixed-weights'] as const
+const allowances = [
+  'mixed-logprob-kinds',
+  'unknown-logprob-kind',
+  'mixed-verifiers',
+  'mixed-weights',
+  'shared-verdicts',
+  'unvalidated-verdicts',
+] as const
 
 /** `paddock export`: rows for a trainer, with a manifest that accounts for every sampled token. */
 export function addExport(program: Command, cli: Cli): void {
@@ -139,6 +146,8 @@ async function writeOut(context: CommandContext, options: ExportOptions): Promis
       unknownLogprobKind: allows(options, 'unknown-logprob-kind'),
       mixedVerifiers: allows(options, 'mixed-verifiers'),
       mixedWeights: allows(options, 'mixed-weights'),
+      sharedVerdicts: allows(options, 'shared-verdicts'),
+      unvalidatedVerdicts: allows(options, 'unvalidated-verdicts'),
     },
     paddockVersion: version,
     signal: io.signal,

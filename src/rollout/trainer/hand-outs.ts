@@ -147,11 +147,12 @@ export class HandOuts {
   }
 
   async #rules(runId: Id, of: Pick<HandoutRules, 'policy' | 'liveOrdinal'>): Promise<HandoutRules> {
-    const { rowMode, mixed, staleness, constrained } = trainerRunOf(await this.#store.catalogue.run(runId))
+    const { rowMode, mixed, staleness, constrained, trusts = [] } = trainerRunOf(await this.#store.catalogue.run(runId))
     return {
       rowMode,
       trainMixed: mixed === 'train',
       trainConstrained: constrained === 'train',
+      trusts,
       versions: await this.#store.trainer.versions(runId),
       ...of,
       maxAge: staleness.mode === 'cancel' ? staleness.max : null,

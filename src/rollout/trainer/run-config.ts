@@ -1,3 +1,4 @@
+import type { Doubtful } from '../../core/index.ts'
 import type { AtWeightUpdate } from '../shelving/index.ts'
 import type { Feed } from './feed.ts'
 import type { RowMode, RunRecord, ScoringRole, SessionPolicy } from '../../trajectory/index.ts'
@@ -33,6 +34,8 @@ export interface TrainerRun {
   readonly groupsPerStep: number | null
   /** Whether tokens sampled under a grammar, a forced tool or truncation train. */
   readonly constrained: 'train' | 'mask'
+  /** Doubtful verdicts that train all the same; left out: none. */
+  readonly trusts?: readonly Doubtful[]
   /** The model of its sessions; null: as the harness asks. */
   readonly model: string | null
   /** What sampling is held to in its sessions, whatever the harness asks. */

@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { drawnOf, neutralSampling, type TrainerRunState } from '../../rollout/index.ts'
 import type { HandoutCounts, MemberLengths } from '../../trajectory/index.ts'
-import { generatedPlace, present } from '../../core/index.ts'
+import { doubtful, generatedPlace, present } from '../../core/index.ts'
 import { nodeLabels } from '../nodes/index.ts'
 import { recordedName } from '../recorded-name.ts'
 import { nothing, type RlApi } from './api.ts'
@@ -30,6 +30,8 @@ const runShape = z.strictObject({
   groups_per_step: z.int().min(1).nullable().default(null),
   mixed: z.enum(['train', 'mask']).default('train'),
   constrained: z.enum(['train', 'mask']).default('mask'),
+  /** Doubtful verdicts that train all the same. */
+  trusts: z.array(z.enum(doubtful)).optional(),
   sampling: sampling.prefault({}),
   capacity: z
     .strictObject({ groups: z.int().min(1) })
@@ -204,6 +206,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       probe_tokens: probeTokens,
       at_weight_update: atWeightUpdate,
       turn_events: turnEvents,
+      trusts,
       select,
       score,
       policies,
@@ -228,7 +231,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
         capacity: capacity?.groups ?? null,
         pin,
         ...(score === undefined ? {} : { score: present(score) }),
-        ...present({ probeTokens, select, turnEvents, atWeightUpdate, policies }),
+        ...present({ probeTokens, select, turnEvents, atWeightUpdate, policies, trusts }),
         ...(feed === undefined ? {} : { feed: { seed, sets: feed.map(present), ...present({ maxFailed }) } }),
       },
     })

@@ -50,6 +50,15 @@ export interface ExporterContractOptions {
   readonly decodeConversations?: (directory: string) => Promise<readonly DecodedConversation[]>
 }
 
+const nothingAllowed = {
+  mixedLogprobKinds: false,
+  unknownLogprobKind: false,
+  mixedVerifiers: false,
+  mixedWeights: false,
+  sharedVerdicts: false,
+  unvalidatedVerdicts: false,
+}
+
 /** Declares the suite for one exporter inside a vitest file. */
 export function exporterContract(exporter: Exporter, given: ExporterContractOptions): void {
   describe(`exporterContract: ${exporter.name}`, () => {
@@ -67,7 +76,7 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
         query: {},
         exporter,
         options: given.options,
-        allow: { mixedLogprobKinds: false, unknownLogprobKind: false, mixedVerifiers: false, mixedWeights: false },
+        allow: nothingAllowed,
         out,
         replace: false,
         fingerprint: () => Promise.resolve(generatedFingerprint),
@@ -255,7 +264,7 @@ export function exporterContract(exporter: Exporter, given: ExporterContractOpti
         for (const edit of [nullVerdict, kind('temperature'), kind('unknown')]) {
           await expect(write(change(edit), fresh())).rejects.toMatchObject({ code: 'EXPORT_REFUSED' })
         }
-        const allow = { mixedLogprobKinds: true, unknownLogprobKind: true, mixedVerifiers: false, mixedWeights: false }
+        const allow = { ...nothingAllowed, mixedLogprobKinds: true, unknownLogprobKind: true }
         const manifest = await write(change(kind('unknown')), fresh(), { allow })
         expect(manifest.logprob_kinds).toEqual({ raw: 1, unknown: 1 })
         expect(manifest.allowances.unknown_logprob_kind).toBe(true)

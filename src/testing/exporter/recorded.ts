@@ -6,6 +6,7 @@ import {
   newId,
   type RolloutEnd,
   sha256,
+  type Trust,
   type Verdict,
 } from '../../core/index.ts'
 import type { CallCommit, CallIntent, Segment, SessionPolicy, Store } from '../../trajectory/index.ts'
@@ -18,6 +19,8 @@ export interface RecordedRollout {
   readonly end?: RolloutEnd | null
   readonly taint?: string
   readonly verifierVersion?: string
+  /** Default `separate`. */
+  readonly trust?: Trust
   readonly verifierSha256?: string
   readonly tokenizer?: string
   readonly logprobKind?: LogprobKind
@@ -306,7 +309,7 @@ function verdictOf(rolloutId: string, rollout: RecordedRollout): Verdict {
       version: rollout.verifierVersion ?? '1',
       sha256: sha256(rollout.verifierSha256 ?? 'verifier'),
     },
-    trust: 'separate' as const,
+    trust: rollout.trust ?? ('separate' as const),
     by: 'verifier' as const,
     costTokens: 0,
     supersedes: null,

@@ -1,4 +1,11 @@
-import { type Digest, type EngineFingerprint, type ErrorData, PaddockError } from '../../core/index.ts'
+import {
+  type Digest,
+  type EngineFingerprint,
+  type ErrorData,
+  isDoubtful,
+  PaddockError,
+  type Verdict,
+} from '../../core/index.ts'
 import { verdictOfPolicy } from '../contract/index.ts'
 import type { DropReason, ExportRollout, Row } from '../rows-contract.ts'
 import type { Exporter } from './contract.ts'
@@ -24,6 +31,7 @@ export class ExportLedger {
   readonly #verifierOfTask = new Map<string, Digest>()
   readonly #verifierVersion = new Map<string, string>()
   readonly #statuses = new Map<string, number>()
+  readonly #trusts = new Map<string, number>()
   readonly #tasks = new Map<Digest, { digest: Digest; name: string; environment: string; rollouts: number }>()
   readonly #groups = new Map<string, number>()
   readonly #harnesses = new Map<string, number>()
@@ -84,6 +92,7 @@ export class ExportLedger {
       groupSizes: Object.fromEntries(sizes),
       rewards: this.#rewards.result(),
       verdictStatuses: Object.fromEntries(this.#statuses),
+      verdictTrusts: Object.fromEntries(this.#trusts),
       verifiers: [...this.#verifiers.values()].map((verifier) => ({
         ...verifier,
         sha256: [...verifier.sha256].toSorted(),
@@ -107,6 +116,8 @@ export class ExportLedger {
       }
     } else this.#rewards.add(verdict.reward)
     if (verdict === null) return
+    count(this.#trusts, verdict.trust)
+    this.#requireTrusted(rollout, verdict)
     const { id, version, sha256 } = verdict.verifier
     const key = JSON.stringify([id, version])
     const known = this.#verifiers.get(key)
@@ -123,6 +134,20 @@ export class ExportLedger {
     throw this.#refuse(`verdicts of different versions of verifier ${id} are mixed`, {
       data: { verifier: id, rollout: rollout.id },
       fix: 'Run `paddock rescore`, narrow the selection, or allow mixed verifiers.',
+    })
+  }
+
+  #requireTrusted({ id, runId }: ExportRollout['rollout'], { trust }: Verdict): void {
+    if (this.#exporter.purpose !== 'rl' || !isDoubtful(trust)) return
+    const { sharedVerdicts, unvalidatedVerdicts } = this.#allow
+    if (trust === 'shared' ? sharedVerdicts : unvalidatedVerdicts) return
+    const what = {
+      shared: "was scored on the files of its agent's own box",
+      unvalidated: "was scored on the files of its agent's own box, and its task was never validated",
+    }[trust]
+    throw this.#refuse(`rollout ${id} ${what}`, {
+      data: { rollout: id, trust },
+      fix: `Run \`paddock validate <tasks>\` and \`paddock rescore ${runId}\`, or allow ${trust} verdicts.`,
     })
   }
 

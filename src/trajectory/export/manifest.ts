@@ -14,6 +14,10 @@ export interface ExportAllowances {
   readonly mixedVerifiers: boolean
   /** Training of answers whose weights changed while they were sampled, in an `rl` export. */
   readonly mixedWeights: boolean
+  /** Verdicts that were given on the files of the agent's own box, in an `rl` export. */
+  readonly sharedVerdicts: boolean
+  /** The same on tasks that were never validated. */
+  readonly unvalidatedVerdicts: boolean
 }
 
 /** Facts gathered while rollouts pass. */
@@ -33,6 +37,7 @@ export interface ExportFacts {
     readonly max: number | null
   }
   readonly verdictStatuses: Readonly<Record<string, number>>
+  readonly verdictTrusts: Readonly<Record<string, number>>
   readonly verifiers: readonly {
     readonly id: string
     readonly version: string
@@ -128,6 +133,8 @@ export interface Manifest {
   }
   readonly verdicts: {
     readonly statuses: Readonly<Record<string, number>>
+    /** Rollouts by how far the agent was kept from what scored them. */
+    readonly trusts: Readonly<Record<string, number>>
     readonly verifiers: ExportFacts['verifiers']
   }
   readonly tasks: ExportFacts['tasks']
@@ -173,6 +180,8 @@ export function manifestOf(parts: ManifestParts): Manifest {
       unknown_logprob_kind: parts.allowances.unknownLogprobKind,
       mixed_verifiers: parts.allowances.mixedVerifiers,
       mixed_weights: parts.allowances.mixedWeights,
+      shared_verdicts: parts.allowances.sharedVerdicts,
+      unvalidated_verdicts: parts.allowances.unvalidatedVerdicts,
     },
     tokens: {
       sampled: parts.tokens.sampled,
@@ -211,7 +220,7 @@ export function manifestOf(parts: ManifestParts): Manifest {
       exactness_rate: rate(drift.exact, drift.calls),
       forks: drift.forks,
     },
-    verdicts: { statuses: facts.verdictStatuses, verifiers: facts.verifiers },
+    verdicts: { statuses: facts.verdictStatuses, trusts: facts.verdictTrusts, verifiers: facts.verifiers },
     tasks: facts.tasks,
     harnesses: facts.harnesses,
     ends: facts.ends,

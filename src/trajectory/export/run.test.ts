@@ -169,6 +169,8 @@ describe('runExport', () => {
     ['verl', [{ logprobKind: 'unknown' }], 'unknown kind', { unknownLogprobKind: true }],
     ['verl', [{ verifierVersion: '1' }, { verifierVersion: '2' }], 'verifier counter', { mixedVerifiers: true }],
     ['openai', [{ verifierSha256: 'a' }, { verifierSha256: 'b' }], 'verifier counter', { mixedVerifiers: true }],
+    ['verl', [{}, { trust: 'shared' }], "its agent's own box", { sharedVerdicts: true }],
+    ['trl', [{ trust: 'unvalidated' }], 'never validated', { unvalidatedVerdicts: true }],
   ] as const)('refuses to mix in %s: %j', async (exporter, rollouts, word, allow) => {
     await withStore(rollouts, async ({ run, entries }) => {
       await expect(run({ exporter })).rejects.toThrow(refusal(word))
@@ -176,6 +178,17 @@ describe('runExport', () => {
       if (Object.keys(allow).length === 0) return
       const { manifest } = await run({ exporter, allow })
       expect(manifest.rollouts.exported).toBe(rollouts.length)
+    })
+  })
+
+  it('counts how far verdicts can be trusted, and refuses doubtful ones of rl exports alone', async () => {
+    await withStore([{}, { trust: 'in_process' }, { trust: 'host' }, { trust: 'shared' }], async ({ run }) => {
+      const refused = run({ exporter: 'verl', allow: { unvalidatedVerdicts: true } })
+      await expect(refused).rejects.toMatchObject({ fix: expect.stringMatching(/paddock validate .*paddock rescore/) })
+      for (const exporter of ['openai', 'jsonl']) {
+        const { manifest } = await run({ exporter })
+        expect(manifest.verdicts.trusts).toEqual({ separate: 1, in_process: 1, host: 1, shared: 1 })
+      }
     })
   })
 

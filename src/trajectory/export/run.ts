@@ -41,6 +41,8 @@ export async function runExport(request: ExportRequest): Promise<Manifest> {
     unknownLogprobKind: false,
     mixedVerifiers: false,
     mixedWeights: false,
+    sharedVerdicts: false,
+    unvalidatedVerdicts: false,
     ...request.allow,
   }
   const query = { ...defaultsOf(exporter, allow), ...request.query }

@@ -1,5 +1,5 @@
 /** A settled round as a trainer gets it; names and shapes are those of the wire. */
-import type { Digest, Id, LogprobKind } from '../../core/index.ts'
+import type { Digest, Doubtful, Id, LogprobKind } from '../../core/index.ts'
 import type { DriftCause, MemberOut, OnCut, SettledMember } from '../contract/index.ts'
 import type { MaskReason, MessageSpan } from '../rows-contract.ts'
 
@@ -21,6 +21,8 @@ export type UnusableReason =
   | 'cut'
   /** The run's selector left its rollout out: its reward counts, and none of its tokens trains. */
   | 'filtered'
+  /** Its verdict was given on the files of the agent's own box, or its task was never validated: `paddock validate`, or the run's `trusts`. */
+  | Doubtful
   /** Older than the run allows, or sampled by weights that an undone step had made. */
   | 'stale'
 

@@ -1,4 +1,4 @@
-import type { Id } from '../../core/index.ts'
+import { type Doubtful, type Id, isDoubtful, type Trust } from '../../core/index.ts'
 import { withHindsight } from '../classify/index.ts'
 import {
   type CallRecord,
@@ -44,12 +44,19 @@ export interface RowRules {
   readonly trainMixed: boolean
   /** True: tokens that a trainer cannot recompute train all the same. */
   readonly trainConstrained: boolean
+  /** Doubtful verdicts whose rollouts train all the same. */
+  readonly trusts: readonly Doubtful[]
 }
 
 /** The rows of one session of a member, in order. Throws `STORE_CORRUPT`. */
 export function draftRows(
   log: SessionLog,
-  about: { readonly member: SettledMember; readonly groupId: Id; readonly taskDigest: string },
+  about: {
+    readonly member: SettledMember
+    readonly trust: Trust | null
+    readonly groupId: Id
+    readonly taskDigest: string
+  },
   rules: RowRules,
 ): DraftRow[] {
   const calls = new Map(withHindsight(log).calls.map((call) => [call.intent.id, call]))
@@ -71,9 +78,13 @@ export function draftRows(
       forkReason: forkReason(row, calls),
       turns: turnsOf(row, { calls, segments, rules }),
       logprobs: logprobsOf(row, segments),
-      unusable: about.member.out ?? (about.member.cut === 'mask' ? 'cut' : null),
+      unusable: about.member.out ?? (about.member.cut === 'mask' ? 'cut' : doubtOf(about.trust, rules)),
     }
   })
+}
+
+function doubtOf(trust: Trust | null, { trusts }: RowRules): Doubtful | null {
+  return trust !== null && isDoubtful(trust) && !trusts.includes(trust) ? trust : null
 }
 
 function turnsOf(

@@ -97,10 +97,11 @@ export async function draftRound(
       const sessions = (await recorder.sessions({ rolloutId: member.rolloutId })).filter(
         (session) => ownBucket(session) === null && (rules.policy === null || session.policy.name === rules.policy),
       )
-      const [{ harness, labels }, ...logs] = await Promise.all([
+      const [{ harness, labels, verdicts }, ...logs] = await Promise.all([
         catalogue.rollout(member.rolloutId),
         ...sessions.map(({ id }) => recorder.session(id, { bodies: spanReading === null ? [] : 'all' })),
       ])
+      const trust = verdicts.find(({ id }) => id === member.verdict?.id)?.trust ?? null
       const findings = new Set(logs.flatMap(({ calls }) => calls.flatMap(({ commit }) => commit?.findings ?? [])))
       return {
         entropies: await Promise.all(
@@ -113,7 +114,7 @@ export async function draftRound(
             ),
         ),
         member: memberOf(member, rules.policy, { harness, labels, findings: [...findings], forked_from: forkedFrom }),
-        ...(await rowsAndSpans(source, logs, { about: { member, groupId, taskDigest }, rules, spanReading })),
+        ...(await rowsAndSpans(source, logs, { about: { member, trust, groupId, taskDigest }, rules, spanReading })),
       }
     }),
   )
