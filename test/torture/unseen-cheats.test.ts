@@ -47,7 +47,6 @@ const cheats: readonly Cheat[] = [
       'import time, answer\ndef test_it():\n    began = time.perf_counter()\n    answer.answer()\n    assert time.perf_counter() - began < 0.1\n',
     answer: 'import time\nsleep = time.sleep\ntime.perf_counter = lambda: 0\ndef answer(): sleep(0.2)',
   },
-  { name: 'a test that is skipped from within', answer: 'import pytest\ndef answer(): pytest.skip()' },
   {
     name: 'an exit of a runner that is not pytest',
     run: 'PYTHONPATH=/tests python3 -m unittest -q test_it && r=1 || r=0',
@@ -56,9 +55,10 @@ const cheats: readonly Cheat[] = [
   },
   {
     name: 'a forged report of pytest',
-    answer: `import os\ndef answer():
-    with open('/.paddock-proof/reports/1-1', 'w') as report: report.write('began\\nended 0\\n')
-    os._exit(0)`,
+    answer: `import os, paddock_proof as proof
+proof._say('passed', 'any')
+proof._say('ended', 0)
+os._exit(0)`,
   },
   {
     name: 'settings of a program that tests call by choice',
