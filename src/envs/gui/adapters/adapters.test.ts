@@ -152,6 +152,44 @@ const said: readonly (readonly [adapter: string, words: unknown, means: object |
     { action: 'key', keys: 'ctrl+c' },
   ],
   ['qwen', { action: 'scroll', pixels: -300 }, { action: 'scroll', dy: 300 }],
+  ['qwen', { action: 'hscroll', pixels: 300 }, { action: 'scroll', x: 320, y: 200, dx: 300, dy: 0 }],
+  ['qwen', { action: 'wait' }, /needs time/],
+  [
+    'qwen',
+    { action: 'left_click_drag', coordinate: [0, 0], coordinate2: [500, 500] },
+    {
+      action: 'drag',
+      path: [
+        { x: 0, y: 0 },
+        { x: 640, y: 400 },
+      ],
+    },
+  ],
+  [
+    'qwen',
+    'I click.\n<tool_call>\n<function=computer_use>\n<parameter=action>\nleft_click\n</parameter>\n<parameter=coordinate>\n[500, 500]\n</parameter>\n</function>\n</tool_call>',
+    { action: 'click', x: 640, y: 400 },
+  ],
+  [
+    'qwen',
+    '<tool_call><function=computer_use><parameter=action>type</parameter><parameter=text>\n12\n\n</parameter></function></tool_call>',
+    { action: 'type', text: '12\n' },
+  ],
+  [
+    'qwen',
+    '<tool_call><function=computer_use><parameter=action>type</parameter> and <parameter=text>a</parameter></function></tool_call>',
+    /No call was found/,
+  ],
+  [
+    'qwen',
+    '<tool_call><function=mobile_use><parameter=action>type</parameter></function></tool_call>',
+    /No call was found/,
+  ],
+  [
+    'qwen',
+    '<tool_call><function=computer_use><parameter=action>wait</parameter><parameter=time>1</parameter><parameter=time>9</parameter></function></tool_call>',
+    /No call was found/,
+  ],
   ['qwen', { action: 'terminate', status: 'failure' }, { action: 'fail' }],
   ['qwen', { action: 'left_click', coordinate: [1000, 1000] }, { action: 'click', x: 1279, y: 799 }],
   ['qwen', { action: 'left_click', coordinate: [1001, 10] }, /0 to 1000\./],
@@ -164,6 +202,43 @@ const said: readonly (readonly [adapter: string, words: unknown, means: object |
   ['ui-tars', "Action: click(start_box='(100,200)')", { action: 'click' }],
   ['ui-tars', "Action: type(content='it\\'s\\n')", { action: 'type', text: "it's\n" }],
   ['ui-tars', "Action: finished(content='42')", { action: 'answer', text: '42' }],
+  ['ui-tars', "Action: scroll(direction='down')", { action: 'scroll', x: 320, y: 200, dy: 600 }],
+  ['ui-tars', "Action: scroll(point='here', direction='down')", /needs point=/],
+  ['ui-tars', "Action: hover(start_box='(100,200)')", { action: 'move' }],
+  ['ui-tars', "Action: left_single(start_box='(100,200)')", { action: 'click' }],
+  ['ui-tars', "Action: select(start_box='(0,0)', end_box='(644,406)')", { action: 'drag' }],
+  ['ui-tars', "Action: press(key='enter')", { action: 'key', keys: 'enter' }],
+  ['ui-tars', "Action: keyup(key='enter')", /no action keyup/],
+  [
+    'openai',
+    {
+      type: 'drag',
+      path: [
+        [1, 2],
+        [30, 40],
+      ],
+    },
+    {
+      action: 'drag',
+      path: [
+        { x: 1, y: 2 },
+        { x: 30, y: 40 },
+      ],
+    },
+  ],
+  ['openai', { type: 'drag', path: [[1, 2, 3]] }, /does not fit/],
+  [
+    'anthropic-20250124',
+    { action: 'key', text: 'ctrl+a Delete' },
+    {
+      action: 'batch',
+      actions: [
+        { action: 'key', keys: 'ctrl+a' },
+        { action: 'key', keys: 'Delete' },
+      ],
+    },
+  ],
+  ['anthropic-20250124', { action: 'key', text: ' Return ' }, { action: 'key', keys: 'Return' }],
   ['ui-tars', "Action: __import__('os').system('id')", /cannot be read|no action/],
   ['osworld-computer-13', { action_type: 'CLICK', x: 1, y: 2, num_clicks: 2 }, { action: 'double_click', x: 1, y: 2 }],
   ['osworld-computer-13', { action_type: 'DRAG_TO', parameters: { x: 1, y: 2 } }, { action: 'drag' }],

@@ -55,6 +55,11 @@ export function scaled(value: number, from: number, to: number): number {
   return Math.min(to - 1, Math.max(0, Math.round((value * to) / from)))
 }
 
+/** Where a wheel turns without a place: the middle of the screen. */
+export function middleOf({ width, height }: Scene['screen']): Point {
+  return { x: Math.floor(width / 2), y: Math.floor(height / 2) }
+}
+
 /** Where an action leaves the mouse; null where it does not move it. */
 export function pointerAfter(read: ParsedAction): Point | null {
   if (!read.ok) return null

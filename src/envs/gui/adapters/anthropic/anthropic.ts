@@ -3,7 +3,7 @@ import type { ParsedAction, Screen, SingleAction } from '../../actions/index.ts'
 import { clickNames, clicks } from '../clicks.ts'
 import { type ActionAdapter, notch, type Point, type Scene, told } from '../contract.ts'
 import { pixelsOf } from '../coordinates.ts'
-import { canonical, fitting, outside, scaled, surplusOf, type Takes } from '../read.ts'
+import { batched, canonical, fitting, outside, scaled, surplusOf, type Takes } from '../read.ts'
 
 /** Versions of Anthropic's computer tool; 20251124 can zoom. */
 export type AnthropicVersion = '20250124' | '20251124'
@@ -101,7 +101,14 @@ function readInput(said: Input, scene: Scene, small: Screen, version: AnthropicV
       return canonical({ action: 'drag', path: [from, point] }, scene)
     }
     case 'key':
-      return said.text == null ? needs('text') : canonical({ action: 'key', keys: said.text, repeat: 1 }, scene)
+      // `xdotool key` presses what blanks part one after the other.
+      if (said.text == null) return needs('text')
+      return batched(
+        (said.text.trim() === '' ? [said.text] : said.text.trim().split(/\s+/)).map((keys) =>
+          canonical({ action: 'key', keys, repeat: 1 }, scene),
+        ),
+        scene,
+      )
     case 'hold_key':
       if (said.text == null || said.duration == null) return needs('text and duration')
       return canonical({ action: 'hold', keys: said.text, seconds: said.duration }, scene)

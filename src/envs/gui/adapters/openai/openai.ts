@@ -6,6 +6,8 @@ import { joinKeys, splitKeys } from '../keys.ts'
 import { batched, canonical, fitting, writeAll } from '../read.ts'
 
 const at = { x: z.number(), y: z.number() }
+/** A place of a drag; openai-agents-python hands it to computers as a pair. */
+const place = z.union([z.strictObject(at), z.tuple([z.number(), z.number()]).transform(([x, y]) => ({ x, y }))])
 const keys = z.array(z.string()).nullish()
 const single = z.discriminatedUnion('type', [
   z.strictObject({
@@ -15,7 +17,7 @@ const single = z.discriminatedUnion('type', [
     keys,
   }),
   z.strictObject({ type: z.literal('double_click'), ...at, keys }),
-  z.strictObject({ type: z.literal('drag'), path: z.array(z.strictObject(at)), keys }),
+  z.strictObject({ type: z.literal('drag'), path: z.array(place), keys }),
   z.strictObject({ type: z.literal('keypress'), keys: z.array(z.string()).min(1) }),
   z.strictObject({ type: z.literal('move'), ...at, keys: z.array(z.string()).max(0, 'move holds no keys').nullish() }),
   z.strictObject({ type: z.literal('screenshot') }),

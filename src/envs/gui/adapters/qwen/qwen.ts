@@ -4,13 +4,14 @@ import { clickNames, clicks } from '../clicks.ts'
 import { type ActionAdapter, type Point, type Scene, told } from '../contract.ts'
 import { type Coordinates, type Grid, gridOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
-import { canonical, fitting, inTurn, spokenPart, surplusOf, type Takes } from '../read.ts'
+import { canonical, fitting, inTurn, middleOf, spokenPart, surplusOf, type Takes } from '../read.ts'
 
 const input = z.strictObject({
   action: z.string(),
   keys: z.array(z.string()).nullish(),
   text: z.string().nullish(),
   coordinate: z.tuple([z.number(), z.number()]).nullish(),
+  coordinate2: z.tuple([z.number(), z.number()]).nullish(),
   pixels: z.number().nullish(),
   time: z.number().nullish(),
   status: z.enum(['success', 'failure']).nullish(),
@@ -22,10 +23,11 @@ const callSchema = z.strictObject({ name: z.literal('computer_use').optional(), 
 const takes: Takes = {
   ...Object.fromEntries(Object.keys(clicks).map((name) => [name, ['coordinate']])),
   mouse_move: ['coordinate'],
-  left_click_drag: ['coordinate'],
+  left_click_drag: ['coordinate', 'coordinate2'],
   key: ['keys'],
   type: ['text'],
   scroll: ['coordinate', 'pixels'],
+  hscroll: ['coordinate', 'pixels'],
   wait: ['time'],
   answer: ['text'],
   terminate: ['status', 'text'],
@@ -37,7 +39,8 @@ const offered = Object.keys(takes).join(', ')
  * (`<tool_call>{"name": "computer_use", "arguments": {...}}</tool_call>`, one or several). Coordinates are thousandths of the
  * screen unless it is told otherwise: models are told of a screen of 1000x1000 and their answers are divided by 1000 (Qwen3-VL
  * cookbook `computer_use`), EvoCUA's `--coordinate_type relative` ends at 999; Qwen2.5-VL counts pixels of the picture that
- * its image processor makes. `pixels` is positive upwards; a drag goes from where the mouse is.
+ * its image processor makes. `pixels` is positive upwards, of `hscroll` to the right as pyautogui's; a drag goes from where the mouse is, or
+ * from `coordinate` to `coordinate2` (GUI-Owl). Calls of Qwen3.5 are XML: `<function=computer_use><parameter=action>…`.
  */
 export const qwenAdapter = (coordinates: Coordinates = 'relative1000'): ActionAdapter => ({
   name: 'qwen',
@@ -65,7 +68,7 @@ function spoken({ words }: Grid): string {
   return [
     'You use a computer to do what the user asks. You are shown its screen after each action.',
     `Say in a sentence what you do next, then write one call:\n<tool_call>\n{"name": "computer_use", "arguments": {"action": …}}\n</tool_call>`,
-    `"action" is one of ${offered}. With it go "coordinate": [x, y] (clicks, mouse_move, left_click_drag, scroll), "keys": [names] (key), "text" (type, answer), "pixels" (scroll, up is positive), "time" in seconds (wait), "status": "success" or "failure" (terminate).`,
+    `"action" is one of ${offered}. With it go "coordinate": [x, y] (clicks, mouse_move, left_click_drag, scroll, hscroll), "keys": [names] (key), "text" (type, answer), "pixels" (scroll, up is positive; hscroll, right is positive), "time" in seconds (wait), "status": "success" or "failure" (terminate).`,
     words,
     'End with terminate, or with answer where something is asked.',
   ].join('\n\n')
@@ -77,6 +80,7 @@ function callsIn(text: string): readonly unknown[] | null {
   if (text.split('<tool_call>').length - 1 !== found.length) return null
   try {
     return (found.length === 0 ? [text] : found).map((call) => {
+      if (call.startsWith('<function=')) return argumentsOf(call)
       const parsed: unknown = JSON.parse(call)
       return typeof parsed === 'object' && parsed !== null && 'arguments' in parsed
         ? callSchema.parse(parsed).arguments
@@ -85,6 +89,20 @@ function callsIn(text: string): readonly unknown[] | null {
   } catch {
     return null
   }
+}
+
+/**
+ * The arguments of a call in XML, as chat templates since Qwen3-Coder ask for it: texts as they are, other values as JSON. Throws for what
+ * is not whole, and for another tool.
+ */
+function argumentsOf(call: string): Readonly<Record<string, unknown>> {
+  const [, body] = /^<function=computer_use>\s*([^]*?)\s*<\/function>$/.exec(call) ?? []
+  const parameter = /<parameter=(\w+)>\n?([^]*?)\n?<\/parameter>/g
+  if (body === undefined || body.replace(parameter, '').trim() !== '') throw new SyntaxError('no whole call')
+  const given = Array.from(body.matchAll(parameter), ([, name = '', value = '']) => [name, value] as const)
+  if (new Set(given.map(([name]) => name)).size < given.length) throw new SyntaxError('a parameter twice')
+  const texts = new Set(['action', 'text', 'status'])
+  return Object.fromEntries(given.map(([name, value]) => [name, texts.has(name) ? value : JSON.parse(value)]))
 }
 
 function readInput(said: Input, scene: Scene, grid: Grid): ParsedAction {
@@ -105,6 +123,10 @@ function readInput(said: Input, scene: Scene, grid: Grid): ParsedAction {
       return named === null ? needs('coordinate') : canonical({ action: 'move', ...named }, scene)
     case 'left_click_drag':
       if (named === null) return needs('coordinate')
+      if (said.coordinate2 != null) {
+        const to = grid.toScreen({ x: said.coordinate2[0], y: said.coordinate2[1] })
+        return to.ok ? canonical({ action: 'drag', path: [named, to.point] }, scene) : told(to.error)
+      }
       if (pointer === null) return told('A drag begins where the mouse is: use mouse_move first.')
       return canonical({ action: 'drag', path: [pointer, named] }, scene)
     case 'key':
@@ -112,10 +134,11 @@ function readInput(said: Input, scene: Scene, grid: Grid): ParsedAction {
       return canonical({ action: 'key', keys: joinKeys(said.keys), repeat: 1 }, scene)
     case 'type':
       return said.text == null ? needs('text') : canonical({ action: 'type', text: said.text }, scene)
-    case 'scroll': {
+    case 'scroll':
+    case 'hscroll': {
       if (said.pixels == null) return needs('pixels')
-      const middle = { x: Math.floor(screen.width / 2), y: Math.floor(screen.height / 2) }
-      return canonical({ action: 'scroll', ...(point ?? middle), dx: 0, dy: -said.pixels }, scene)
+      const way = said.action === 'scroll' ? { dx: 0, dy: -said.pixels } : { dx: said.pixels, dy: 0 }
+      return canonical({ action: 'scroll', ...(point ?? middleOf(screen)), ...way }, scene)
     }
     case 'wait':
       return said.time == null ? needs('time') : canonical({ action: 'wait', seconds: said.time }, scene)
@@ -158,9 +181,7 @@ function writeInput(action: SingleAction, { pointer }: Scene, grid: Grid): unkno
     case 'type':
       return { action: 'type', text: action.text }
     case 'scroll':
-      return action.dx === 0 && action.keys === undefined
-        ? { action: 'scroll', coordinate: pair(action), pixels: -action.dy }
-        : null
+      return action.keys === undefined ? wheelOf(action.dx, action.dy, pair(action)) : null
     case 'wait':
       return { action: 'wait', time: action.seconds }
     case 'answer':
@@ -174,4 +195,9 @@ function writeInput(action: SingleAction, { pointer }: Scene, grid: Grid): unkno
     case 'zoom':
       return null
   }
+}
+
+function wheelOf(dx: number, dy: number, coordinate: readonly [number, number]): unknown {
+  if (dx !== 0 && dy !== 0) return null
+  return dx === 0 ? { action: 'scroll', coordinate, pixels: -dy } : { action: 'hscroll', coordinate, pixels: dx }
 }

@@ -3,7 +3,7 @@ import { type ActionAdapter, notch, type Point, type Scene, told } from '../cont
 import { type Coordinates, type Grid, gridOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
 import { argumentsOf, type Call, type Literal, parseCalls, quoted } from '../python-calls.ts'
-import { canonical, inTurn, spokenPart } from '../read.ts'
+import { canonical, inTurn, middleOf, spokenPart } from '../read.ts'
 
 /** Of version 1.5: the picture of Qwen2.5-VL's image processor, with the bounds of UI-TARS' `action_parser.py`. */
 const resized: Coordinates = { resized: 28, minPixels: 100 * 28 * 28, maxPixels: 16_384 * 28 * 28 }
@@ -12,7 +12,14 @@ const scrollNotches = 5
 /** `wait()` sleeps this long, as the model is told. */
 const waitSeconds = 5
 
-const clicks = { click: 'click', left_double: 'double_click', right_single: 'right_click' } as const
+/** What a place alone is enough for: of the prompt, then the older words that `action_parser.py` still takes. */
+const clicks = {
+  click: 'click',
+  left_double: 'double_click',
+  right_single: 'right_click',
+  left_single: 'click',
+  hover: 'move',
+} as const
 const clickNames = Object.entries(clicks)
 const offered =
   "click(point='<point>x y</point>'), left_double, right_single, drag, hotkey, type, scroll, wait, finished"
@@ -74,7 +81,9 @@ function spoken({ words }: Grid): string {
 /** Version 1 says boxes where version 1.5 says points; who says both says nothing. */
 function withPoints(call: Call): Call | string {
   const names: Readonly<Record<string, string>> =
-    call.name === 'drag' ? { start_box: 'start_point', end_box: 'end_point' } : { start_box: 'point' }
+    call.name === 'drag' || call.name === 'select'
+      ? { start_box: 'start_point', end_box: 'end_point' }
+      : { start_box: 'point' }
   const renamed = [...call.keyword].map(([name, value]) => [names[name] ?? name, value] as const)
   const keyword = new Map(renamed)
   return keyword.size < renamed.length ? `${call.name} names a place twice.` : { ...call, keyword }
@@ -84,8 +93,12 @@ const signatures: Readonly<Record<string, readonly string[]>> = {
   click: ['point'],
   left_double: ['point'],
   right_single: ['point'],
+  left_single: ['point'],
+  hover: ['point'],
   drag: ['start_point', 'end_point'],
+  select: ['start_point', 'end_point'],
   hotkey: ['key'],
+  press: ['key'],
   type: ['content'],
   scroll: ['point', 'direction'],
   wait: [],
@@ -118,19 +131,21 @@ function readCall(call: Call, scene: Scene, grid: Grid): ParsedAction {
     return 'ok' in at ? at : canonical({ action: click, ...at }, scene)
   }
   switch (call.name) {
-    case 'drag': {
+    case 'drag':
+    case 'select': {
       const from = point('start_point')
       const to = point('end_point')
       if ('ok' in from) return from
       return 'ok' in to ? to : canonical({ action: 'drag', path: [from, to] }, scene)
     }
-    case 'hotkey': {
+    case 'hotkey':
+    case 'press': {
       const keys =
         text('key')
           ?.split(' ')
           .filter((key) => key !== '') ?? []
       return keys.length === 0
-        ? told("hotkey needs key='ctrl c'.")
+        ? told(`${call.name} needs key='ctrl c'.`)
         : canonical({ action: 'key', keys: joinKeys(keys), repeat: 1 }, scene)
     }
     case 'type': {
@@ -138,7 +153,7 @@ function readCall(call: Call, scene: Scene, grid: Grid): ParsedAction {
       return content === null ? told("type needs content='...'.") : canonical({ action: 'type', text: content }, scene)
     }
     case 'scroll': {
-      const at = point('point')
+      const at = given.has('point') ? point('point') : (scene.pointer ?? middleOf(scene.screen))
       if ('ok' in at) return at
       const way = scrollNotches * notch
       const ways = { up: [0, -way], down: [0, way], left: [-way, 0], right: [way, 0] } as const
