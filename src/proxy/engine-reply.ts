@@ -107,7 +107,9 @@ function requireNotAborted({ choices }: Answer): void {
   })
 }
 
-/** A reply that could not be read is the engine's fault. */
+/** A reply that could not be read is the engine's fault, also where the parser that read it blames a request. */
 export function asFailure(cause: unknown): PaddockError {
-  return isPaddockError(cause) ? cause : new PaddockError('ENGINE_ERROR', 'The answer could not be read.', { cause })
+  if (isPaddockError(cause) && !cause.code.startsWith('BODY_')) return cause
+  const why = isPaddockError(cause) ? `: ${cause.message}` : '.'
+  return new PaddockError('ENGINE_ERROR', `The answer of the engine could not be read${why}`, { cause })
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import {
   type Digest,
   InFlightSet,
@@ -18,6 +19,7 @@ import { traceCall } from './call-span.ts'
 import type { ProxyEvent, ProxyLimits } from './contract.ts'
 import { engineBody } from './engine-body.ts'
 import { asFailure } from './engine-reply.ts'
+import type { AnswerView } from './dialects/contract.ts'
 import type { EngineRequestPlan } from './engines/contract.ts'
 import { shownUrl } from './engines/http.ts'
 import { untoldDefaults, withDefaults } from './engines/facts.ts'
@@ -32,7 +34,7 @@ import type { InjectedCall } from './injection/injector.ts'
 import { lossOf } from './session/wire-trust.ts'
 import type { ConversationMatch } from './session/conversation.ts'
 import type { BudgetName, LiveSession } from './session/live-session.ts'
-import { judgeRetry } from './session/retries.ts'
+import { type EarlierCall, judgeRetry } from './session/retries.ts'
 import { applySampling, noChange } from './session/sampling.ts'
 import type { CallTokenDriver } from './tokens/beside.ts'
 
@@ -57,6 +59,9 @@ export interface GenerationTotals {
   sampledTokens: number
   promptTokens: number
 }
+
+/** Turns of the event loop in which a hang-up is heard that the sockets hold. */
+const hangUpTurns = 3
 
 /** So many broken answers in a row make an event. */
 const mostBroken = 3
@@ -133,7 +138,7 @@ export class Generations {
     }
     if (!session.open) throw new PaddockError('SESSION_CLOSED', `The session ${session.record.id} is closed.`)
     const view = { streamed: request.streamed, wantsUsage: request.wantsUsage, wantsLogprobs: request.wantsLogprobs }
-    const judgement = judgeRetry(session.earlier(digest, view), {
+    const judgement = judgeRetry(await this.earlier(session, digest, view), {
       digest,
       retryCount: request.lineage.retryCount,
       idempotencyKey: request.lineage.idempotencyKey,
@@ -169,6 +174,19 @@ export class Generations {
     } catch (error) {
       await call.turnAway(asFailure(error))
     }
+  }
+
+  /**
+   * The calls that a request may repeat. A client that gave one of them up and asks again at once may be read before its hang-up is:
+   * what the sockets hold already is heard first.
+   */
+  private async earlier(session: LiveSession, digest: Digest, view: AnswerView): Promise<readonly EarlierCall[]> {
+    for (let turn = 0; turn < hangUpTurns; turn += 1) {
+      const found = session.earlier(digest, view)
+      if (!found.some(({ state, connected }) => state === 'running' && connected)) return found
+      await setImmediate()
+    }
+    return session.earlier(digest, view)
   }
 
   /** Resolves when no call is running. */

@@ -214,7 +214,7 @@ export class RunningCall implements AnswerSink, ClientWatch, IntentWatch {
     this.upstream.release()
     if (this.phase !== 'running') return
     if (sampled !== undefined) this.answer.add(sampled)
-    this.fail(error)
+    this.fail(asFailure(error))
   }
 
   // ------------------------------------------------------------------------------------------------ inner works

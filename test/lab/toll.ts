@@ -7,7 +7,7 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 
 /** How a call ends. `pass`: as the engine answers it, `behind` something. */
 export type CallEnd =
-  | { readonly kind: 'pass'; readonly behind?: Promise<unknown> }
+  | { readonly kind: 'pass'; readonly behind?: Promise<unknown> | (() => Promise<unknown>) }
   /** A whole answer in the engine's place. */
   | { readonly kind: 'answer'; readonly status: number; readonly body: string; readonly type?: string }
   /** The connection is reset before any byte. */
@@ -16,13 +16,15 @@ export type CallEnd =
   | { readonly kind: 'cut'; readonly after: number }
   /** Nothing, for as long as the client waits. */
   | { readonly kind: 'silence' }
-  /** The head of a stream and one event of the engine's, then nothing. */
-  | { readonly kind: 'stall' }
+  /** The head of a stream and what the engine said first; the rest follows `behind` something, by default never. */
+  | { readonly kind: 'stall'; readonly behind?: () => Promise<unknown> }
 
 export interface Toll extends AsyncDisposable {
   readonly url: string
   /** How the next calls end, in order; those behind them pass. */
   next(...ends: readonly CallEnd[]): void
+  /** From now on each call ends as this says of its session. */
+  by(rule: (sessionId: string) => CallEnd): void
   /** Resolves when so many calls have come since {@link Toll.next}. */
   came(count: number): Promise<void>
 }
@@ -33,12 +35,13 @@ export async function startToll(engineUrl: string): Promise<Toll> {
   const engine = new URL(engineUrl)
   let coming: CallEnd[] = []
   let calls = new Map<string, CallEnd>()
+  let rule: ((sessionId: string) => CallEnd) | null = null
   const waiting = new Set<() => void>()
 
-  const endOf = (id: string): CallEnd => {
+  const endOf = (id: string, session: string): CallEnd => {
     const known = calls.get(id)
     if (known !== undefined) return known
-    const end = coming.shift() ?? { kind: 'pass' }
+    const end = rule?.(session) ?? coming.shift() ?? { kind: 'pass' }
     calls.set(id, end)
     for (const look of waiting) look()
     return end
@@ -59,9 +62,12 @@ export async function startToll(engineUrl: string): Promise<Toll> {
   const serve = async (asked: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = []
     for await (const chunk of asked) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks)
     const id = String(asked.headers['x-request-id'] ?? '')
     const isCall = asked.method === 'POST' && generations.has(asked.url ?? '')
-    const end: CallEnd = isCall ? endOf(id.split('.')[0] ?? '') : { kind: 'pass' }
+    const end: CallEnd = isCall
+      ? endOf(id.split('.')[0] ?? '', String(asked.headers['x-session-id']))
+      : { kind: 'pass' }
     switch (end.kind) {
       case 'reset':
         asked.socket.resetAndDestroy()
@@ -73,20 +79,28 @@ export async function startToll(engineUrl: string): Promise<Toll> {
         return
       default:
     }
-    if (end.kind === 'pass') await end.behind
-    pass(asked, { body: Buffer.concat(chunks), response }, (engines) => {
+    if (end.kind === 'pass') await (typeof end.behind === 'function' ? end.behind() : end.behind)
+    pass(asked, { body, response }, (engines) => {
       response.writeHead(engines.statusCode ?? 502, engines.headers)
       if (end.kind === 'pass') {
         engines.pipe(response)
         return
       }
-      let left = end.kind === 'cut' ? end.after : Number.POSITIVE_INFINITY
+      if (end.kind === 'stall') {
+        engines.once('data', (bytes: Buffer) => {
+          engines.pause()
+          response.write(bytes)
+          void end.behind?.().then(() => engines.pipe(response))
+        })
+        return
+      }
+      let left = end.after
       engines.on('data', (bytes: Buffer) => {
         if (left <= 0) return
         response.write(bytes.subarray(0, Math.min(left, bytes.length)), () => {
-          if (end.kind === 'cut' && left <= 0) asked.socket.resetAndDestroy()
+          if (left <= 0) asked.socket.resetAndDestroy()
         })
-        left = end.kind === 'stall' ? 0 : left - bytes.length
+        left -= bytes.length
       })
     })
   }
@@ -100,6 +114,9 @@ export async function startToll(engineUrl: string): Promise<Toll> {
   const port = typeof address === 'object' && address !== null ? address.port : 0
   return {
     url: `http://127.0.0.1:${port}`,
+    by: (of) => {
+      rule = of
+    },
     next: (...ends) => {
       coming = [...ends]
       calls = new Map()

@@ -182,6 +182,14 @@ describe('the agent did not do it', () => {
     },
   )
 
+  it.each(['record', 'splice'] as const)('half a JSON text is a fault of the engine (%s)', async (strategy) => {
+    const session = await paddock.open({ policy: { strategy } })
+    toll.next({ kind: 'answer', status: 200, body: '{"id":"a","choices":[{"index":0,"mess' })
+    const answer = await session.post(asked)
+    expect([answer.status, JSON.parse(await answer.text()).error.code]).toEqual([502, 'ENGINE_ERROR'])
+    await expectTaints(session, ['ENGINE_ERROR'])
+  })
+
   it('the answer of a sibling that was asked before the fault lifts nothing', async () => {
     const session = await paddock.open()
     const held = Promise.withResolvers<void>()

@@ -73,6 +73,29 @@ describe('retries do not fork', () => {
     expect(words.join('')).toBe('one two three four five six')
   })
 
+  it('a client that hangs up and asks again at once joins it too', async () => {
+    const session = await paddock.open()
+    for (let round = 0; round < 10; round += 1) {
+      const body = { ...count, seed: round }
+      const first = new AbortController()
+      const asked = () => paddock.proxy.stats().inFlight
+      const ask = (signal?: AbortSignal) =>
+        fetch(`${session.url}/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${session.key}` },
+          body: JSON.stringify(body),
+          ...(signal === undefined ? {} : { signal }),
+        })
+      const left = ask(first.signal).catch(() => null)
+      while (asked() === 0) await new Promise((resolve) => setImmediate(resolve))
+      first.abort()
+      expect(await (await ask()).text()).toContain('six')
+      await left
+    }
+    const { calls } = await session.log()
+    expect(calls.map(({ commit }) => commit?.outcome.kind)).toEqual(Array(10).fill('complete'))
+  })
+
   it('a client that comes back gets the finished answer that it never got, in the form it asks for now', async () => {
     const session = await paddock.open()
     await leaveMidStream(session)
