@@ -12,14 +12,14 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createProxy, vllmEngine } from '../../src/proxy/index.ts'
-import { appendLate, bareTask, defineHarness, OutsideGroups, runRollouts } from '../../src/rollout/index.ts'
+import { appendLate, bareTask, defineHarness, groupSpec, OutsideGroups, runRollouts } from '../../src/rollout/index.ts'
 import { openReader, openStore, selectForExport, type StoreReader } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, node, stopped } from '../cli/running-nodes.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { type CallEnd, startToll, type Toll } from '../lab/toll.ts'
 import { startEngine, type TestEngine } from '../proxy/support.ts'
-import { work } from './fault-agent.mjs'
+import { work } from './fault-agent.ts'
 import { sized } from './size.ts'
 
 const says = (status: number, error: object): CallEnd => ({ kind: 'answer', status, body: JSON.stringify({ error }) })
@@ -149,9 +149,9 @@ async function expectEarned(
   reader: Pick<StoreReader, 'catalogue' | 'recorder'>,
   { runId, of = scenarios }: { readonly runId?: string; readonly of?: readonly Scenario[] } = {},
 ): Promise<void> {
-  const taken = new Map<string, string>()
+  const taken = new Set<string>()
   const query = { ...(runId === undefined ? {} : { runIds: [runId] }), trainedRowsOnly: true }
-  for await (const { rollout, drop } of selectForExport(reader, query)) taken.set(rollout.id, drop?.reason ?? 'taken')
+  for await (const { rollout } of selectForExport(reader, query)) taken.add(rollout.id)
   const found: string[] = []
   const wanted: string[] = []
   for (const [sessionId, scenario] of played) {
@@ -160,11 +160,9 @@ async function expectEarned(
     const name = `${scenario.what}, call ${scenario.call + 1}${scenario.retries ? ', asked again' : ''}`
     // Without a first answer nothing was sampled: there is a number and nothing that trains.
     const isEmpty = scenario.own === true && scenario.call === 0 && !scenario.retries
-    const how = taken.get(session.rolloutId ?? '') ?? 'absent'
+    const trains = taken.has(session.rolloutId ?? '')
     const usable = taints.length === 0 && end !== 'infra'
-    found.push(
-      `${name}: ${usable ? 'counts' : 'left out'}, ${how === 'taken' ? 'trains' : isEmpty ? 'empty' : 'does not'}`,
-    )
+    found.push(`${name}: ${usable ? 'counts' : 'left out'}, ${trains ? 'trains' : isEmpty ? 'empty' : 'does not'}`)
     wanted.push(
       `${name}: ${isEarned(scenario) ? 'counts' : 'left out'}, ${isEmpty ? 'empty' : isEarned(scenario) ? 'trains' : 'does not'}`,
     )
@@ -212,27 +210,20 @@ it(`${scenarios.length} rollouts of a harness elsewhere, in one group`, async ()
   const proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url: toll.url }) })
   const { origin } = await proxy.listen({})
   const groups = new OutsideGroups({ store, proxy })
-  const spec = {
-    n: scenarios.length,
-    minUsable: 0,
-    over: 0,
-    topUp: 0,
-    stopWhen: { kind: 'all' },
-    carry: false,
-  } as const
   const { group } = await groups.openGroup({
     id: null,
     runId: null,
     name: 'faults',
     task: bareTask({ name: 'three', instruction: 'Answer three times.' }),
     promptVariant: 'default',
-    spec: { ...spec, deadlineMs: null, horizon: null, onCut: 'verify', labels: {} },
+    spec: groupSpec({ n: scenarios.length, minUsable: 0 }),
   })
   const queue = [...scenarios.keys()]
   const worker = async (): Promise<void> => {
     while (queue.pop() !== undefined) {
       const asked = { groupId: group.id, key: null, slot: null, harness: 'three-calls', labels: {}, policy: {} }
       const { rollout, session } = await groups.openRollout(asked)
+      if (session === null) throw new Error('no session')
       const at = { baseUrl: session.baseUrl(origin), apiKey: session.key, model: 'scripted-hermes' }
       await work({ ...at, scenarios: told })
       await groups.end(rollout.id, { end: 'completed', detail: '', verdict: { source: 'test', reward: 0 } })
@@ -265,7 +256,7 @@ it(`${some.length} rollouts on a node`, async () => {
   const config = `export default { engine: { url: '${toll.url}', kind: 'vllm' } }\n`
   const here = await coordinator(directory, 'nodes', config)
   await node(here, 'worker', 16)
-  const agent = fileURLToPath(new URL('fault-agent.mjs', import.meta.url))
+  const agent = fileURLToPath(new URL('fault-agent.ts', import.meta.url))
   const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
   const command = ['--harness', 'script', '--command', `exec '${process.execPath}' '${agent}' ${told}`]
   const asked = ['run', task, '--n', String(some.length), '--min-usable', '0', ...command, '--json']
