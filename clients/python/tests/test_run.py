@@ -17,6 +17,7 @@ from paddock_rl import (
     FeedStopped,
     Fenced,
     Full,
+    GroupsFailed,
     Paddock,
     Rejected,
     Run,
@@ -360,6 +361,33 @@ class Following(Scripted):
             list(run.groups())
         self.assertEqual(raised.exception.reason, "groups_failed")
         self.assertEqual(len(self.server.bodies(f"POST {RUN}/claims")), 2)
+
+    def test_groups_that_all_failed_are_raised_once_with_the_reasons(self) -> None:
+        counts = {"running": 0, "settled_unclaimed": 0, "claimed": 0, "failed": 1}
+        self.server.on(f"POST {RUN}/claims", says({"claims": []}), says({"claims": []}), says({"claims": [claim(1)]}))
+        self.server.on(f"GET {RUN}", says({"closed": False, "feed": None, "counts": counts}))
+        self.server.on(f"POST {RUN}/groups", says({"accepted": [{"group_id": "g9", "state": "new"}], "refused": []}))
+        self.server.on("GET /rl/v1/groups/g9", says({"group_id": "g9", "rounds": [{"state": "failed"}]}))
+        self.server.on("GET /rl/v1/groups/g9/rounds/0/rows", rows(9))
+        run = self.run_of()
+        run.submit({"group_id": "g9", "task": "t", "n": 1})
+        with self.assertRaises(GroupsFailed) as raised:
+            next(run.groups())
+        self.assertEqual(list(raised.exception.reasons), ["g9"])
+        self.assertIn("g9: ", str(raised.exception))
+        # It is said once: later groups are waited for.
+        self.assertEqual(next(run.groups()).group_id, "g1")
+
+    def test_a_number_that_is_not_finite_is_named(self) -> None:
+        run = self.run_of()
+        for said in (
+            lambda: run.metrics(3, {"loss": 1.0, "kl": float("nan")}),
+            lambda: run.metrics(3, {}, mismatch={"kl": float("inf")}),
+            lambda: run.dispose([{"row": "row7", "claim_id": "c", "step": 3, "outcome": "used", "advantage": float("nan")}]),
+        ):
+            with self.assertRaises(ValueError) as raised:
+                said()
+            self.assertRegex(str(raised.exception), r"(kl|advantage) in .*(step 3|row7) is (nan|inf)")
 
     def test_as_many_groups_as_asked_for(self) -> None:
         self.server.on(f"POST {RUN}/claims", says({"claims": [claim(1), claim(2)]}), says({"claims": [claim(1)]}))

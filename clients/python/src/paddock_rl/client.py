@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import json
+import math
 import os
 import ssl
 import tarfile
@@ -18,7 +19,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
 from .advantages import Advantages
-from .errors import ClaimLost, FeedStopped, Full, Malformed, Rejected, Unanswered
+from .errors import ClaimLost, FeedStopped, Full, GroupsFailed, Malformed, Rejected, Unanswered
 from .http import Request, Transport
 from .leases import Leases
 from .rows import MEDIA_TYPE, Group, Row, decode
@@ -305,6 +306,10 @@ class Run:
         self._leases = Leases(self._renew)
         self._claims: dict[str, str] = {}
         """By row id, the claim with which each row came last."""
+        self._asked: dict[str, None] = {}
+        """Groups that this process asked for and has not had, the oldest first."""
+        self._failed = 0
+        """How many failed groups this process knows of."""
 
     @property
     def attached(self) -> bool:
@@ -352,6 +357,7 @@ class Run:
         while True:
             try:
                 found = self._ask("POST", "/groups", {"groups": open_}, repeatable=True)
+                self._asked |= dict.fromkeys(str(group["group_id"]) for group in open_)
                 return Submitted([*accepted, *found["accepted"]], found.get("capacity"))
             except Full as full:
                 accepted += full.accepted
@@ -415,7 +421,7 @@ class Run:
         spans: bool = False,
     ) -> Iterator[Group]:
         """Claims settled groups (of one of several policies) as they come, `limit` of them, or until the run is closed and has none left. Raises `FeedStopped`
-        where the run's feed has stopped and none is under way.
+        where the run's feed has stopped and none is under way, and `GroupsFailed` where groups failed and none is under way.
 
         An answer that got lost is claimed anew: what it held comes back when its lease is over.
         """
@@ -454,6 +460,8 @@ class Run:
         whole = [
             {"claim_id": self._claim_of(each), "use": 0, "tokens": None, "advantage": None, "reward_used": None, "reason": None, **each} for each in dispositions
         ]
+        for each in whole:
+            _finite(each, f"the disposition of row {each['row']}")
         found = self._own("/dispositions", {"dispositions": whole}, repeatable=True)
         for claim in found["claims_done"]:
             self._leases.let_go(str(claim))
@@ -519,8 +527,8 @@ class Run:
         return self._own("/policy", body, repeatable=True, wait_s=wait_s)
 
     def engines(self, engines: Iterable[str | Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The replicas of the engine from now on: URLs, or `{url, key_ref?, role?}` each, `key_ref` naming where Paddock finds the key
-        (`env:VLLM_KEY`, `file:/run/key`). New ones take calls, those that are left out end what they have. All or nothing; may be repeated.
+        """The replicas of the engine from now on: URLs, or `{url, key_ref?, role?}` each, `key_ref` naming a key of
+        `engine.keys` in Paddock's configuration. New ones take calls, those that are left out end what they have. All or nothing; may be repeated.
         """
         named = [{"url": each} if isinstance(each, str) else dict(each) for each in engines]
         body = {"incarnation": self.incarnation, "engines": named}
@@ -558,10 +566,10 @@ class Run:
         return self.paddock.ask("POST", f"{_API}/calls/{_part(call_id)}/probes", body, wait_s=wait_s)
 
     def metrics(self, step: int, values: Mapping[str, float], *, mismatch: Mapping[str, float] | None = None) -> None:
-        """The trainer's own numbers of a step, shown beside the rollouts'."""
-        body: dict[str, Any] = {"step": step, "values": dict(values)}
+        """The trainer's own numbers of a step, shown beside the rollouts'. Raises `ValueError` with the name of a number that is not finite."""
+        body: dict[str, Any] = {"step": step, "values": _finite(values, f"metrics of step {step}")}
         if mismatch is not None:
-            body["mismatch"] = dict(mismatch)
+            body["mismatch"] = _finite(mismatch, f"the mismatch of step {step}")
         self._own("/metrics", body, repeatable=True)
 
     def recorded_metrics(self, after_step: int | None = None) -> dict[str, Any]:
@@ -643,6 +651,7 @@ class Run:
             if self._leases.lost(claim_id):
                 raise ClaimLost(f"the lease of claim {claim_id} ran out before its rows came") from error
             raise
+        self._asked.pop(group.group_id, None)
         self._claims |= {row.row_id: claim_id for row in group.rows}
         return replace(group, claim_id=claim_id, again=bool(claim.get("again")), settled=claim.get("settled") or {})
 
@@ -670,7 +679,21 @@ class Run:
         stopped = (state.get("feed") or {}).get("stopped")
         if stopped is not None:
             raise FeedStopped(str(stopped["reason"]), str(stopped["message"]))
+        failed = int(state["counts"].get("failed", 0))
+        if not state.get("feed") and failed > self._failed:
+            self._failed = failed
+            raise GroupsFailed(failed, self._why_failed())
         return False
+
+    def _why_failed(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for group_id in reversed(self._asked):
+            rounds = self.paddock.ask("GET", f"{_API}/groups/{_part(group_id)}")["rounds"]
+            if len(found) == 10 or rounds[-1]["state"] != "failed":
+                continue
+            group = self.paddock._rows(group_id, len(rounds) - 1, None, False)
+            found[group_id] = [f"{member.end} ({member.out})" for member in group.members]
+        return found
 
     def _own(self, path: str, body: Mapping[str, Any], *, repeatable: bool = False, wait_s: float = 0.0) -> dict[str, Any]:
         return self._ask("POST", path, {"incarnation": self.incarnation, **body}, repeatable=repeatable, wait_s=wait_s)
@@ -685,6 +708,13 @@ class Run:
         wait_s: float = 0.0,
     ) -> dict[str, Any]:
         return self.paddock.ask(method, self._path + path, body, repeatable=repeatable, wait_s=wait_s)
+
+
+def _finite(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    for name, value in values.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{name} in {where} is {value}, which JSON cannot say. Fix: leave it out, and stop the training if it is a loss.")
+    return dict(values)
 
 
 def _reason(reason: str | None) -> dict[str, Any]:

@@ -47,6 +47,18 @@ class FeedStopped(PaddockError):
         self.message = message
 
 
+class GroupsFailed(PaddockError):
+    """Nothing of the run is under way any more, and groups have failed since the last time this was said. `reasons` has, for each failed group
+    that this process asked for (the newest ten), why its members have no number. Put it right, ask for groups again, then call `groups()` again.
+    """
+
+    def __init__(self, failed: int, reasons: Mapping[str, Sequence[str]]) -> None:
+        told = "; ".join(f"{group}: {', '.join(why) or 'no member began'}" for group, why in reasons.items())
+        super().__init__(f"{failed} groups of the run have failed and none is under way. {told}. Fix: put it right, and submit groups again.")
+        self.failed = failed
+        self.reasons = reasons
+
+
 class Fenced(Rejected):
     """Another process has attached to the run since: this one no longer speaks for it and has to stop."""
 
