@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { Config } from '../config/index.ts'
 import { isPaddockError, PaddockError } from '../core/index.ts'
 import type { AlikeEngines } from '../rollout/index.ts'
@@ -131,32 +130,25 @@ function byUrl(named: readonly (readonly [NamedEngine, EngineAdapter])[]) {
 }
 
 async function reach(config: Config['engine'], engine: NamedEngine): Promise<Reached> {
-  const apiKey = await keyOf(engine)
+  const apiKey = keyOf(config, engine)
   const { report, problem } = await findReplica(engine.url, { ...config, apiKey })
   if (report === null) throw problem ?? new PaddockError('ENGINE_UNREACHABLE', `${engine.url} does not answer.`)
   const adapter = adapterFor(config.kind === 'auto' ? report.kind : config.kind, report.url, apiKey, report)
   return { adapter, report, identity: await identityOf(adapter, report) }
 }
 
-/** The first line of what is named. Throws `CONFIG_INVALID`. */
-async function keyOf({ url, key_ref: ref }: NamedEngine): Promise<string | null> {
-  if (ref === null) return null
-  const place = ref.slice(ref.indexOf(':') + 1)
-  const missing = (why: string): PaddockError =>
-    new PaddockError('CONFIG_INVALID', `The key of ${url} is not at ${ref}: ${why}.`, {
-      fix: "Set it where Paddock runs; the variable has to be in Paddock's own environment.",
-    })
-  if (ref.startsWith('env:')) {
-    const key = process.env[place]
-    if (!key) throw missing('the variable is not set')
-    return key
-  }
-  const text = await readFile(place, 'utf8').catch((error: unknown) => {
-    throw missing(error instanceof Error && 'code' in error ? String(error.code) : 'it cannot be read')
+/** Throws `CONFIG_INVALID` for a name that the configuration does not list. */
+function keyOf({ keys }: Config['engine'], { url, key_ref: name }: NamedEngine): string | null {
+  if (name === null) return null
+  const key = Object.hasOwn(keys, name) ? keys[name] : undefined
+  if (key !== undefined) return key
+  const known = Object.keys(keys)
+  throw new PaddockError('CONFIG_INVALID', `The key ${name} of ${url} is not in the configuration.`, {
+    fix:
+      known.length === 0
+        ? 'Add it to engine.keys of paddock.config.ts.'
+        : `engine.keys of the configuration has ${known.join(', ')}.`,
   })
-  const [key = ''] = text.split('\n')
-  if (key.trim() === '') throw missing('its first line is empty')
-  return key.trim()
 }
 
 async function identityOf(adapter: EngineAdapter, report: EngineProbe): Promise<EngineIdentity> {

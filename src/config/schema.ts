@@ -19,6 +19,10 @@ const engine = z.strictObject({
       'Base URL of the inference backend, with or without `/v1`; a list (in `ENGINE_URL` and `--engine`: separated by commas) names replicas of one engine; an empty list (there: `none`) waits until a trainer names some (`PUT /rl/v1/runs/:id/engines`); null starts the scripted engine.',
     ),
   apiKey: z.string().nullable().default(null).describe('Bearer key of the backend.'),
+  keys: z
+    .record(z.string().regex(/^[A-Za-z][\w-]*$/), z.string().min(1))
+    .default({})
+    .describe('Bearer keys by name, for replicas that a trainer names (`key_ref` of `PUT /rl/v1/runs/:id/engines`).'),
   kind: z
     .enum(['auto', 'vllm', 'sglang', 'llamacpp', 'openai'])
     .default('auto')

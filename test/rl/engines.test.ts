@@ -31,7 +31,10 @@ afterAll(async () => {
 })
 
 async function start(): Promise<void> {
-  serving = await serve(data, ['--engine', 'none'], { ENGINE_KEY_OF_TEST: 'a-key-that-nobody-stores' })
+  const config = join(directory, 'paddock.config.mjs')
+  const keys = { one: 'a-key-that-is-never-stored', 'of-two': 'another-key-that-is-never-stored' }
+  await writeFile(config, `export default { engine: { keys: ${JSON.stringify(keys)} } }\n`, { mode: 0o600 })
+  serving = await serve(data, ['--engine', 'none', '--config', config])
   trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
 }
 
@@ -89,11 +92,15 @@ describe('engines that a trainer names', () => {
       },
     })
     expect(await refused([{ url: 'http://127.0.0.1:9' }])).toEqual([502, 'ENGINE_UNREACHABLE'])
-    expect(await refused([{ ...at(1)[0], key_ref: 'env:NOT_THERE' }])).toEqual([400, 'CONFIG_INVALID'])
+    for (const name of ['two', 'constructor', '__proto__'])
+      expect(await refused([{ ...at(1)[0], key_ref: name }]), name).toEqual([400, expect.stringMatching(/INVALID/)])
     expect(await refused(at(1), 7)).toEqual([409, 'FENCED'])
     for (const wrong of [[], [...at(0), ...at(0)], [{ ...at(0)[0], role: 'teacher' }], [{ url: 'http://a:b@c' }]])
       expect(await refused(wrong)).toEqual([400, 'BODY_INVALID_SHAPE'])
-    expect(await refused([{ ...at(0)[0], key_ref: 'a-key-itself' }])).toEqual([400, 'BODY_INVALID_SHAPE'])
+    // A trainer chooses no file or variable of this machine.
+    const own = join(data, 'control-token')
+    for (const place of [`file:${own}`, own, 'env:PATH', '$PATH', 'a key itself'])
+      expect(await refused([{ ...at(0)[0], key_ref: place }]), place).toEqual([400, 'BODY_INVALID_SHAPE'])
     expect(await replicas()).toEqual(before)
   })
 
@@ -143,13 +150,11 @@ describe('engines that a trainer names', () => {
   })
 
   it('outlive Paddock, and their keys are nowhere in its store', async () => {
-    const file = join(directory, 'key')
-    await writeFile(file, 'another-key-that-nobody-stores\n')
-    await using byName = await keyed('a-key-that-nobody-stores')
-    await using byFile = await keyed('another-key-that-nobody-stores')
+    await using byName = await keyed('a-key-that-is-never-stored')
+    await using second = await keyed('another-key-that-is-never-stored')
     const list = [
-      { url: byName.engine.url, key_ref: 'env:ENGINE_KEY_OF_TEST' },
-      { url: byFile.engine.url, key_ref: `file:${file}` },
+      { url: byName.engine.url, key_ref: 'one' },
+      { url: second.engine.url, key_ref: 'of-two' },
     ]
     expect(await refused(list.map(({ url }) => ({ url })))).toEqual([502, 'ENGINE_ERROR'])
     await put(list)
@@ -157,12 +162,12 @@ describe('engines that a trainer names', () => {
     await serving.ended
     for (const name of await readdir(data, { recursive: true })) {
       const bytes = await readFile(join(data, name)).catch(() => Buffer.alloc(0))
-      expect(bytes.includes('key-that-nobody-stores'), name).toBe(false)
+      expect(bytes.includes('key-that-is-never-stored'), name).toBe(false)
     }
     await start()
     expect(serving.ready.env).not.toBe(null)
     expect((await replicas()).map(([url]) => url)).toEqual(list.map(({ url }) => url))
-    for (const [index, { engine }] of [byName, byFile].entries()) {
+    for (const [index, { engine }] of [byName, second].entries()) {
       await put(list.slice(index, index + 1))
       const session = await played(`again-${index}`)
       expect(await sessionsBy(engine)).toContain(session)

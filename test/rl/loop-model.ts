@@ -130,10 +130,10 @@ export class LoopModel {
     const found = this.#claims.get(claim)
     // Decision (rule 2 saves expired claims only): one never made, or given back, is over.
     if (found === undefined || found.state === 'returned') return 'CLAIM_OVER'
-    // Rule 2: "nobody has claimed the group since". Decision: nobody, even if that claim ended too.
+    // Rule 2: "no other claim was made since". Decision: none, even if that claim ended too.
     if (found.group.last !== found) return 'CLAIM_OVER'
     const use = found.group.use
-    // Decision: an older session's use stands, and nobody says it again.
+    // Decision: an older session's use stands, and no session says it again.
     if (use !== null) return use.step === step && found.session === session ? 'repeated' : 'CONFLICT'
     found.group.use = { step, isFinal: false }
     found.state = 'used'
@@ -161,7 +161,7 @@ export class LoopModel {
     return 'ok'
   }
 
-  /** Rule 6: "downtime costs nobody a lease". Decision: nothing else changes either, fences included. */
+  /** Rule 6: "downtime costs no lease". Decision: nothing else changes either, fences included. */
   paddockKilled(): void {}
 
   /** Decision (rule 4, "removes"): the newest weights that are not gone. */

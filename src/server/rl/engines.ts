@@ -1,16 +1,10 @@
-import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import type { RlApi } from './api.ts'
 import type { RlParts } from './contract.ts'
 import { incarnation } from './shapes.ts'
 
-/** Keys are named and not sent: a request, the store and every log hold the name alone. */
-const keyRef = z
-  .string()
-  .refine(
-    (ref) => /^env:[A-Za-z_]\w*$/.test(ref) || (ref.startsWith('file:') && isAbsolute(ref.slice(5))),
-    'must be env:<variable> or file:<absolute path>',
-  )
+/** Keys are named and not sent: a request, the store and every log hold the name alone. The configuration lists them. */
+const keyRef = z.string().regex(/^[A-Za-z][\w-]*$/, 'must be a name of `engine.keys` in the configuration')
 
 const url = z.url({ protocol: /^https?$/ }).refine((text) => {
   const { username, password } = new URL(text)

@@ -167,7 +167,7 @@ export interface LengthBand {
 export interface NamedEngine {
   readonly url: string
   readonly role: 'rollout'
-  /** Where its bearer key is: `env:<variable>` or `file:<absolute path>`, never the key; null: it needs none. */
+  /** The name of its bearer key in `engine.keys` of the configuration, never the key; null: it needs none. */
   readonly key_ref: string | null
 }
 

@@ -74,7 +74,10 @@ export function isAnnounced(
   if (other === undefined) return false
   const which = `${other.ordinal} (${other.label}, ${other.step === null ? 'of no step' : `of step ${other.step}`}${other.gone ? ', undone' : ''})`
   throw new PaddockError('STORE_CONFLICT', `weights ${ordinal} (${label}) cannot be announced: ${which} is there`, {
-    fix: 'Give each new weights a number and a label of their own; after going back, another label.',
+    fix:
+      other === live && other.ordinal === ordinal && other.step === step
+        ? `These weights are live as ${other.label}: say that label, or none.`
+        : 'Give each new weights a larger number and a label of their own; after going back, another label.',
   })
 }
 
