@@ -39,4 +39,4 @@ it('paddock validate proves all terminal tasks: oracle 1, null agent 0, cheats 0
     'failing-test-suite cheat neutered-tests',
     'log-forensics cheat seeded-reward',
   ])
-}, 600_000)
+}, 1_800_000)
