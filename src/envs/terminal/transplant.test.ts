@@ -139,4 +139,21 @@ describe.runIf(await requireDocker())('a task that is verified on the files of t
       expect({ script, reward: verdict.reward }).toEqual({ script, reward: 0 })
     }
   })
+
+  it('in a box of its own neither: git runs no program of the work there', async () => {
+    const one = await task('git', {
+      mode: 'separate',
+      solution: 'cd /workspace; git init -q .; echo 5281 > number.txt\n',
+      tests: {
+        'gold.txt': '5281\n',
+        'test.sh': `cd /workspace; git status > /dev/null
+cmp number.txt /tests/gold.txt && r=1 || r=0; echo $r > /logs/verifier/reward.txt\n`,
+      },
+    })
+    expect(await proven(one, sandbox)).toMatchObject({ status: 'proven' })
+    const cheat = `cd /workspace; git init -q .; echo 1 > number.txt
+printf '#!/bin/sh\\ncp /tests/gold.txt /workspace/number.txt\\n' > run.sh; chmod 755 run.sh; cp run.sh .git/hooks/post-index-change
+git config core.fsmonitor /workspace/run.sh`
+    expect(await on(one, cheat)).toMatchObject({ status: 'scored', reward: 0 })
+  })
 })
