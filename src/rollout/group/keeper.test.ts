@@ -80,3 +80,47 @@ it('looks at a large group for a tenth of the time, however many members end, an
   await vi.advanceTimersByTimeAsync(100)
   expect(await Promise.all(asked)).toHaveLength(497)
 })
+
+it('ends at its deadline what only waits for a verdict, and nothing that is carried into the next round', async () => {
+  const groupId = newId()
+  const unused = (): never => {
+    throw new Error('nobody asks for it')
+  }
+  const slots = [0, 1, 2].map((slot) => ({ slot, jobId: newId(), key: null }))
+  const spec = {
+    n: 3,
+    over: 0,
+    topUp: 0,
+    minUsable: 0,
+    carry: true,
+    deadlineMs: 10,
+    stopWhen: { kind: 'all' },
+    onCut: {},
+  }
+  const round = { groupId, runId: newId(), round: 0, spec, slots, ageMs: 20, settled: null } as unknown as RoundView
+  const stopped: number[] = []
+  const keeper = new GroupKeeper({
+    store: {
+      catalogue: { rounds: async () => [round], rollout: unused, settleRound: async (settled) => settled },
+      recorder: { sessions: unused, session: unused },
+    },
+    work: {
+      states: async () =>
+        slots.map(({ slot }) => ({
+          slot,
+          rollout: null,
+          over: slot === 0,
+          verifying: slot === 1,
+          verdictFromOutside: false,
+        })),
+      topUp: unused,
+      stop: async (of, why) => void stopped.push(...of.slots.map(({ slot }) => (why === 'deadline' ? slot : -1))),
+      compare: async () => {},
+    },
+    onSettled: () => {},
+    onFailure: unused,
+  })
+  expect(await keeper.advance(groupId)).toMatchObject({ stoppedBy: 'deadline', carried: expect.anything() })
+  expect(stopped).toEqual([1])
+  keeper.close()
+})

@@ -132,8 +132,8 @@ export class GroupKeeper {
           }
           const settled = await store.catalogue.settleRound(await this.#list(round, slots, decision))
           // Verifications that are too late would keep the places of those that are in time.
-          const isLate = decision.stoppedBy === 'deadline' && slots.some(({ over, verifying }) => verifying && !over)
-          if (isLate) await work.stop(round, 'deadline')
+          const late = decision.stoppedBy === 'deadline' ? lateSlots(round, slots) : []
+          if (late.length > 0) await work.stop({ ...round, slots: late }, 'deadline')
           clearTimeout(this.#timers.get(groupId))
           this.#parts.onSettled(settled)
           return settled
@@ -209,6 +209,12 @@ export class GroupKeeper {
     timer.unref()
     this.#timers.set(groupId, timer)
   }
+}
+
+/** Slots of a round that only wait for a verdict. */
+function lateSlots(round: RoundView, states: readonly SlotState[]): RoundView['slots'] {
+  const late = new Set(states.flatMap(({ slot, over, verifying }) => (verifying && !over ? [slot] : [])))
+  return round.slots.filter(({ slot }) => late.has(slot))
 }
 
 /** A look this short, as at any group of a few dozen members, is followed by no rest. */
