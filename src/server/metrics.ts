@@ -100,10 +100,16 @@ export function metrics(
   perLabel('paddock_call_outcomes_total', 'Calls by how they ended.', 'outcome', () => tally.outcomes)
   perLabel('paddock_call_findings_total', 'Integrity findings on calls.', 'finding', () => tally.findings)
   perLabel('paddock_deliveries_total', 'Answers that left whole, or came back.', 'delivery', () => tally.deliveries)
-  perLabel('paddock_taints_total', 'Faults that a harness saw and did not cause.', 'cause', () => tally.taints)
+  perLabel(
+    'paddock_taints_total',
+    'Calls that ended without an answer, through no fault of the agent.',
+    'cause',
+    () => tally.taints,
+  )
   gauge('paddock_rollouts_running', 'Rollouts that have begun and not ended.', () => tally.running)
   perLabel('paddock_rollout_ends_total', 'Rollouts by how they ended.', 'end', () => tally.ends)
   perLabel('paddock_verdicts_total', 'Rollouts by the status of their first verdict.', 'status', () => tally.verdicts)
+  perLabel('paddock_null_rewards_total', 'Rollouts of runs without a reward that counts.', 'cause', () => tally.nulls)
   perLabel(
     'paddock_node_hand_ins_total',
     'Rollouts that nodes handed in, by what came of it.',

@@ -13,8 +13,8 @@ import { sessionPolicy } from './policy.ts'
 import { rescoreRoutes } from './rescores.ts'
 import { runRequest } from './run-request.ts'
 import { verdictBody } from './verdict-body.ts'
-import { rolloutView, sessionLogView, sessionView } from '../read/index.ts'
-import type { SessionRecord } from '../trajectory/index.ts'
+import { type NullShare, nullShareOf, rolloutView, sessionLogView, sessionView } from '../read/index.ts'
+import type { CatalogueReader, GroupRecord, SessionRecord } from '../trajectory/index.ts'
 
 const limit = z.coerce.number().int().min(1).max(10_000).default(100)
 const id = z.string().refine(isId, 'not an id')
@@ -96,7 +96,8 @@ export function controlRoutes(parts: ControlParts): Router {
   })
   routes.get('/runs/:id', async (request, response) => {
     const run = await catalogue.run(request.params.id)
-    response.json({ run, groups: await catalogue.groups(run.id) })
+    const groups = await catalogue.groups(run.id)
+    response.json({ run, groups, nulls: await nullsOf(catalogue, run.id, groups) })
   })
   routes.get('/groups', async (request, response) => {
     const query = parse(z.object({ run: id }), request.query, 'query')
@@ -136,4 +137,20 @@ export function controlRoutes(parts: ControlParts): Router {
     response.json({ events: await recorder.events({ rolloutId: rollout.id }) })
   })
   return routes
+}
+
+async function nullsOf(
+  catalogue: Pick<CatalogueReader, 'rollouts' | 'rounds' | 'task'>,
+  runId: Id,
+  groups: readonly GroupRecord[],
+): Promise<NullShare> {
+  const names = new Map<string, string>()
+  for (const { taskDigest } of groups) {
+    if (!names.has(taskDigest)) names.set(taskDigest, (await catalogue.task(taskDigest)).name)
+  }
+  const rounds = (await Promise.all(groups.map((group) => catalogue.rounds(group.id)))).flat()
+  return nullShareOf(await catalogue.rollouts({ runId }), {
+    taskOf: ({ taskDigest }) => names.get(taskDigest) ?? taskDigest,
+    settled: rounds.flatMap(({ settled }) => settled ?? []),
+  })
 }

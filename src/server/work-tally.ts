@@ -1,5 +1,6 @@
 import type { Id, RolloutEnd, VerdictStatus } from '../core/index.ts'
 import type { ProxyEvent } from '../proxy/index.ts'
+import { nullCause } from '../read/index.ts'
 import type { RunProgress } from '../rollout/index.ts'
 import type { DriftCause } from '../trajectory/index.ts'
 
@@ -59,6 +60,7 @@ export class WorkTally {
   readonly #taints = new Map<string, number>()
   readonly #ends = new Map<string, number>(Object.entries(noEnds))
   readonly #verdicts = new Map<string, number>(Object.entries(noVerdicts))
+  readonly #nulls = new Map<string, number>()
   readonly #policyTokens = new Map<string, number>()
   readonly #running = new Set<Id>()
 
@@ -107,6 +109,11 @@ export class WorkTally {
     return this.#verdicts
   }
 
+  /** Rollouts of runs that ended without a number that counts, by cause. */
+  get nulls(): Counts {
+    return this.#nulls
+  }
+
   /** Rollouts that have begun and not ended. */
   get running(): number {
     return this.#running.size
@@ -115,11 +122,13 @@ export class WorkTally {
   noteProgress(progress: RunProgress): void {
     if (progress.type === 'stage') this.#running.add(progress.rolloutId)
     if (progress.type !== 'ended') return
-    const { rolloutId, end, verdict, unverified } = progress.rollout
+    const { rolloutId, end, verdict, unverified, taints, retried } = progress.rollout
     this.#running.delete(rolloutId)
     if (unverified) return
     add(this.#ends, end)
     if (verdict !== null) add(this.#verdicts, verdict.status)
+    const cause = retried || end === 'cancelled' ? null : nullCause({ end, taints, verdict })
+    if (cause !== null) add(this.#nulls, cause)
   }
 
   note(event: ProxyEvent): void {

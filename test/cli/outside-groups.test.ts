@@ -112,6 +112,28 @@ describe('a group of a harness elsewhere', () => {
     expect(error.code).toBe('ROUND_SETTLED')
   })
 
+  it('tells which share of its members has no number, and why', async () => {
+    const group = await openGroup({ n: 3 })
+    const members = [await open(group.id), await open(group.id), await open(group.id)] as const
+    const [sound, faulted, unscored] = members
+    expect((await say(sound)).status).toBe(200)
+    const order = { kind: 'http_error', status: 429, match: { session: faulted.session.id } }
+    await fetch(`${serving.ready.engineControl}/faults`, { method: 'POST', body: JSON.stringify(order) })
+    expect((await say(faulted)).status).toBe(429)
+    expect((await say(unscored)).status).toBe(200)
+    await end(sound.rollout.id, 0)
+    await end(faulted.rollout.id, 0)
+    const path = `/rollouts/${unscored.rollout.id}/end`
+    const verdict = { source: 'test', reward: null, reason: 'nobody could say' }
+    const { settled } = await ask<{ settled: Settled | null }>('POST', path, { end: 'completed', verdict }, 200)
+    expect(settled?.members.map(({ out }) => out)).toEqual([null, 'tainted', 'no_number'])
+    const { nulls } = await ask<{ nulls: object }>('GET', `/runs/${group.runId}`)
+    const count = { ended: 3, nulls: 2, share: 2 / 3, causes: { ENGINE_ERROR: 1, unscorable: 1 } }
+    expect(nulls).toMatchObject({ ...count, tasks: { sum: count } })
+    const [counted] = Object.values((nulls as { versions: Record<string, object> }).versions)
+    expect(counted).toEqual({ ended: 2, nulls: 1, share: 1 / 2, causes: { unscorable: 1 } })
+  })
+
   it('gets no session in a rollout that has ended, whose tokens nobody would count', async () => {
     const group = await openGroup({ n: 2 })
     const { rollout } = await open(group.id)
