@@ -123,7 +123,7 @@ export declare function answerMatch(golds: readonly string[]): Rule;
 
 export declare function citationsGrounded(citations: readonly string[], shown: ReadonlySet<string>): RuleResult;
 
-export declare function compareTables(gold: ResultTable, answer: ResultTable, o: CompareOptions): Comparison;
+export declare function compareTables(gold: ResultTable, answer: ResultTable, o: CompareOptions): Promise<Comparison>;
 
 export declare function compose(components: Readonly<Record<string, number>>, rule: Composition): Composed;
 

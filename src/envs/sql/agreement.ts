@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { compareTables, probeDifferences, stateDifferences } from '../../reward/index.ts'
+import { compareDatabases, compareTables, type Comparison } from '../../reward/index.ts'
 import type { SqlData } from './data.ts'
 import type { GoldRuns, Outcome } from './executions.ts'
 import { verifierLimits } from './runner.ts'
@@ -15,13 +15,13 @@ interface Agreement {
 }
 
 /** How far answers agree with one gold, database by database. */
-export function compareWith(
+export async function compareWith(
   data: SqlData,
   goldSql: string,
   gold: readonly Outcome[],
   answers: readonly Outcome[],
-): Agreement {
-  const results = answers.map((answer, i) => compareOutcomes(data, goldSql, gold[i], answer, i > 0))
+): Promise<Agreement> {
+  const results = await Promise.all(answers.map((answer, i) => compareOutcomes(data, goldSql, gold[i], answer, i > 0)))
   return {
     gold: goldSql,
     agreeing: results.filter((result) => result.equal).length,
@@ -30,13 +30,13 @@ export function compareWith(
   }
 }
 
-function compareOutcomes(
+async function compareOutcomes(
   data: SqlData,
   goldSql: string,
   gold: Outcome | undefined,
   answer: Outcome,
   isNeighbour: boolean,
-) {
+): Promise<Comparison> {
   if (gold?.status !== 'ok' || answer.status !== 'ok') return { equal: false, why: 'nothing to compare' }
   const { semantics, conditionColumns } = data
   if (data.mode === 'query') {
@@ -47,12 +47,19 @@ function compareOutcomes(
   return compareStates(data, gold, answer)
 }
 
-function compareStates({ semantics, ignoreColumns, probes }: SqlData, gold: Outcome, answer: Outcome) {
+async function compareStates(
+  { semantics, ignoreColumns, probes }: SqlData,
+  gold: Outcome,
+  answer: Outcome,
+): Promise<Comparison> {
   if (!('state' in gold) || !('state' in answer)) return { equal: false, why: 'no state' }
   if (gold.state === undefined || answer.state === undefined) return { equal: false, why: 'no state' }
   const o = { semantics, ignoreColumns, probes }
-  const lines = [...stateDifferences(gold.state, answer.state, o), ...probeDifferences(gold.probes, answer.probes, o)]
-  return { equal: lines.length === 0, why: lines.length === 0 ? 'equal state' : lines.join('; ') }
+  const [wanted, given] = [
+    { state: gold.state, probes: gold.probes },
+    { state: answer.state, probes: answer.probes },
+  ]
+  return compareDatabases(wanted, given, o)
 }
 
 /** One row of NULL and 0: where a neighbour lost all that a question is about, right queries differ in NULL and 0. */
@@ -62,7 +69,7 @@ function saysNothing(gold: Extract<Outcome, { status: 'ok' }>): boolean {
 }
 
 /** Why no submission can be judged by the golds; null: all is well. */
-export function goldProblem({ golds, again, untouched }: GoldRuns, data: SqlData): string | null {
+export async function goldProblem({ golds, again, untouched }: GoldRuns, data: SqlData): Promise<string | null> {
   for (const [i, outcomes] of golds.entries()) {
     const failed = outcomes.find((outcome) => outcome.status === 'error')
     if (failed?.status === 'error') return `Gold ${i + 1} does not run: ${failed.kind}: ${failed.message}`
@@ -71,7 +78,8 @@ export function goldProblem({ golds, again, untouched }: GoldRuns, data: SqlData
     if (!isDeepStrictEqual(first, again[i])) return `Gold ${i + 1} gives another result each time.`
     if (outcomes.some((outcome) => outcome.status === 'ok' && outcome.more)) return `Gold ${i + 1} gives too many rows.`
     if (data.mode === 'query' && first.rows.length === 0) return `Gold ${i + 1} finds nothing, as any wrong query does.`
-    if (untouched !== null && compareStates(data, untouched, first).equal) return `Gold ${i + 1} changes nothing.`
+    if (untouched !== null && (await compareStates(data, untouched, first)).equal)
+      return `Gold ${i + 1} changes nothing.`
   }
   return null
 }

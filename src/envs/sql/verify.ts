@@ -38,7 +38,7 @@ export async function verifySubmission(context: Context): Promise<VerdictDraft> 
   await engineOf(task.data.database).start(box, signal)
   const runs = await runGolds(box, task.data, signal)
   const { databases, golds } = runs
-  const wrong = goldProblem(runs, task.data)
+  const wrong = await goldProblem(runs, task.data)
   if (wrong !== null) return unscored('gold_error', wrong, facts)
   const submission = submissionOf(artifacts)
   if (submission === null) {
@@ -72,7 +72,7 @@ async function judge(
     const draft = { ...facts, components, evidence: `${failed.kind}: ${failed.message}` }
     return failed.kind === 'refused' ? hacked(0, draft) : scored(0, draft)
   }
-  const tries = golds.map((gold, i) => compareWith(data, data.golds[i] ?? '', gold, answers))
+  const tries = await Promise.all(golds.map((gold, i) => compareWith(data, data.golds[i] ?? '', gold, answers)))
   const best = tries.toSorted((a, b) => b.agreeing - a.agreeing)[0]
   const agreeing = best?.agreeing ?? 0
   const right = agreeing === answers.length

@@ -6,6 +6,8 @@ export {
   answerContains,
   answerF1,
   answerMatch,
+  compareDatabases,
+  compareTables,
   exact,
   jsonEqual,
   jsonSchema,
@@ -16,12 +18,10 @@ export {
 } from './rules.ts'
 export { type SetOptions } from './set.ts'
 export {
-  compareTables,
   type CompareOptions,
   type Comparison,
   type DatabaseState,
   type Probe,
-  probeDifferences,
   type ResultTable,
   rVes,
   type RVes,
@@ -32,7 +32,6 @@ export {
   sqlPresets,
   type SqlSemantics,
   type SqlValue,
-  stateDifferences,
   type StateTable,
   withoutDistinct,
 } from './sql/index.ts'

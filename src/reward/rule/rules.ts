@@ -3,7 +3,8 @@ import type { Tolerance } from './numeric.ts'
 import type { RegexOptions } from './regex.ts'
 import { type Normalisation, quote, type Rule, tooLong } from './rule.ts'
 import type { SetOptions } from './set.ts'
-import { type RuleName, textRules } from './text-rules.ts'
+import type { CompareOptions, Comparison, ResultTable, StateOptions } from './sql/index.ts'
+import { type ChangedDatabase, textRules } from './text-rules.ts'
 import { RulePool } from './thread/pool.ts'
 
 const pool = new RulePool()
@@ -13,7 +14,10 @@ let made = 0
 const longest = 1_000_000
 
 /** A rule that runs in a thread. Throws at once what the rule throws for its arguments. */
-function inThread<Name extends RuleName>(name: Name, ...args: Parameters<(typeof textRules)[Name]>): Rule {
+function inThread<Name extends keyof typeof textRules>(
+  name: Name,
+  ...args: Parameters<(typeof textRules)[Name]>
+): Rule {
   const make = textRules[name] as (...given: typeof args) => unknown
   make(...args)
   const gold = [args[0]].flat().find((one) => typeof one === 'string' && one.length > longest)
@@ -123,4 +127,24 @@ export function answerContains(golds: readonly string[]): Rule {
  */
 export function answerF1(golds: readonly string[]): Rule {
   return inThread('answerF1', golds)
+}
+
+/**
+ * Compares a result with gold's, in a thread.
+ *
+ * @throws PaddockError `RULE_FAILED` where it takes longer than 10 seconds.
+ */
+export async function compareTables(gold: ResultTable, answer: ResultTable, o: CompareOptions): Promise<Comparison> {
+  const { value, why } = await pool.run({ rule: { id: (made += 1), name: 'tables', args: [gold, o] }, answer })
+  return { equal: value === 1, why }
+}
+
+/** Compares what databases hold after two scripts, and what probes did on them, in a thread. */
+export async function compareDatabases(
+  gold: ChangedDatabase,
+  answer: ChangedDatabase,
+  o: StateOptions,
+): Promise<Comparison> {
+  const { value, why } = await pool.run({ rule: { id: (made += 1), name: 'databases', args: [gold, o] }, answer })
+  return { equal: value === 1, why }
 }

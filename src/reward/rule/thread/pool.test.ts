@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { exact, math, regex } from '../rules.ts'
+import { compareTables, exact, math, regex } from '../rules.ts'
+import { sqlPresets } from '../sql/index.ts'
 import { RulePool } from './pool.ts'
 
 const slow = { id: 1, name: 'regex', args: [/^(a+)+$/u] } as const
@@ -40,6 +41,19 @@ describe('rules in threads', () => {
     const rule = exact(golds)
     golds[0] = 'y'
     expect([await rule('x'), await rule('y')]).toMatchObject([{ value: 1 }, { value: 0 }])
+  })
+
+  test('the loop turns while tables are compared whose rows no order pairs', async () => {
+    const rows = (shift: number) =>
+      Array.from({ length: 1000 }, (_, i) => [1 + ((i + shift) % 7) * 1e-12, 1000.5 + ((i * 7919) % 1000)])
+    const table = (shift: number) => ({ columns: ['a', 'b'], rows: rows(shift) })
+    const o = { semantics: { ...sqlPresets.strict, rows: 'bag' }, goldSql: '', conditionColumns: null } as const
+    let turns = 0
+    const watch = setInterval(() => (turns += 1), 1)
+    expect(await compareTables(table(0), table(3), o)).toMatchObject({ equal: true })
+    clearInterval(watch)
+    expect(turns).toBeGreaterThan(0)
+    expect(await compareTables(table(0), { ...table(0), rows: rows(0).slice(1) }, o)).toMatchObject({ equal: false })
   })
 
   test('400 at once, slow ones among them: every value is right', async () => {

@@ -14,7 +14,8 @@ export interface RuleSpec {
 
 export interface RuleRequest {
   readonly rule: RuleSpec
-  readonly answer: string
+  /** A text, or the data that the rule compares. */
+  readonly answer: unknown
 }
 
 /** `ready`: the thread has loaded. */
@@ -133,12 +134,8 @@ export class RulePool {
 }
 
 function failed({ rule, answer }: RuleRequest, why: string): PaddockError {
-  const data = { rule: rule.name, characters: answer.length }
-  return new PaddockError(
-    'RULE_FAILED',
-    `${rule.name} gave no value for an answer of ${answer.length} characters: ${why}`,
-    {
-      data,
-    },
-  )
+  const size = typeof answer === 'string' ? `an answer of ${answer.length} characters` : 'an answer'
+  return new PaddockError('RULE_FAILED', `${rule.name} gave no value for ${size}: ${why}`, {
+    data: { rule: rule.name },
+  })
 }

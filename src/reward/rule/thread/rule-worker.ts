@@ -1,16 +1,20 @@
 /** A thread that compares answers by the rules that it receives. */
 import { parentPort } from 'node:worker_threads'
-import type { TextRule } from '../rule.ts'
-import { textRules } from '../text-rules.ts'
+import type { RuleResult } from '../rule.ts'
+import { dataRules, textRules } from '../text-rules.ts'
 import type { RuleReply, RuleRequest, RuleSpec } from './pool.ts'
 
 /** Rules that are kept made: a schema takes longer to compile than to apply. */
 const kept = 100
-const made = new Map<number, TextRule>()
+type Compare = (answer: unknown) => RuleResult
+const rules = { ...textRules, ...dataRules }
+const made = new Map<number, Compare>()
 
-function ruleOf({ id, name, args }: RuleSpec): TextRule {
+function ruleOf({ id, name, args }: RuleSpec): Compare {
   // The main thread made the same rule of the same arguments before it sent them.
-  const make = textRules[name] as (...given: readonly unknown[]) => TextRule
+  const make = rules[name] as (...given: readonly unknown[]) => Compare
+  // What holds tables is compared once.
+  if (Object.hasOwn(dataRules, name)) return make(...args)
   const rule = made.get(id) ?? make(...args)
   made.delete(id)
   made.set(id, rule)

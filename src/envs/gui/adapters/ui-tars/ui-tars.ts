@@ -12,7 +12,7 @@ const scrollNotches = 5
 /** `wait()` sleeps this long, as the model is told. */
 const waitSeconds = 5
 
-/** What a place alone is enough for: of the prompt, then the older words that `action_parser.py` still takes. */
+/** Words that a place is enough for: of the prompt, then the older words that `action_parser.py` still takes. */
 const clicks = {
   click: 'click',
   left_double: 'double_click',
