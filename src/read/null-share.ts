@@ -14,6 +14,8 @@ interface Nulls {
 export interface NullShare extends Nulls {
   readonly tasks: Readonly<Record<string, Nulls>>
   readonly versions: Readonly<Record<string, Nulls>>
+  /** Rollouts whose tools said nothing again and again, by their label. */
+  readonly emptyTools: number
 }
 
 /** Why an ended rollout has no number that counts; null: it has one. A taint says most, then the end, then the verdict. */
@@ -51,7 +53,8 @@ export function nullShareOf(
     for (const version of weights.get(rollout.id) ?? []) counts.push(countOf(versions, version))
     for (const count of counts) count.add(cause)
   }
-  return { ...all.told(), tasks: toldOf(tasks), versions: toldOf(versions) }
+  const emptyTools = [...last.values()].filter(({ labels }) => 'empty_tool_results' in labels).length
+  return { ...all.told(), tasks: toldOf(tasks), versions: toldOf(versions), emptyTools }
 }
 
 class Count {

@@ -21,6 +21,9 @@ import { talkOf } from './user/index.ts'
 import { notSetUp, verifyDraft } from './verify.ts'
 import { type Done, keepArtifacts } from './work.ts'
 
+/** Label of a rollout whose tools said nothing again and again; its value is the share of such results. */
+const emptyToolsLabel = 'empty_tool_results'
+
 /** What became of the agent's part of a rollout. */
 export interface Attempted {
   readonly end: RolloutEnd
@@ -87,6 +90,8 @@ export async function attemptTask(context: AttemptContext): Promise<Attempted> {
   const taints = [...new Set([...unanswered, ...(stats?.unsound == null ? [] : [stats.unsound])])]
   const { catalogue } = run.store
   for (const cause of taints) await catalogue.taint(log.rolloutId, cause)
+  const empty = log.emptyResults.share
+  if (empty !== null) await catalogue.label(log.rolloutId, emptyToolsLabel, empty.toFixed(2))
   let done: Done | null = null
   if (collected !== null && judged.end !== 'infra' && judged.end !== 'cancelled') {
     const { unverified, steps, artifacts } = collected

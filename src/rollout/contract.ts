@@ -137,6 +137,8 @@ export interface RolloutSummary {
   /** True: its agent was done and its work is kept, and it has no verdict and no end until that is verified. */
   readonly unverified: boolean
   readonly taints: readonly string[]
+  /** Share of tool results that say nothing. Absent: there are few, or none. */
+  readonly emptyToolResults?: number
   readonly calls: number
   readonly sampledTokens: number
   /** From leaving the queue to the end. */

@@ -1,11 +1,13 @@
 import type { Clock, EventBody, Id, IdMaker, Verdict } from '../core/index.ts'
 import type { Recorder } from '../trajectory/index.ts'
+import { EmptyResults } from './empty-results.ts'
 import { type RolloutIdentity, RolloutSpans } from './rollout-spans.ts'
 
 /** Writes one rollout's events into the log, in order, without making the work wait for each. */
 export class RolloutLog {
   readonly rolloutId: Id
   sessionId: Id | null = null
+  readonly emptyResults = new EmptyResults()
   readonly #recorder: Pick<Recorder, 'appendEvent'>
   readonly #clock: Clock
   readonly #newId: IdMaker
@@ -41,6 +43,7 @@ export class RolloutLog {
     const event = { ...body, id: this.#newId(), at: this.#clock.now(), rolloutId, sessionId }
     this.#spans.event(body, event.at)
     this.#onEvent(body)
+    this.emptyResults.note(body)
     const stored = this.#recorder.appendEvent(event)
     this.#pending.push(stored)
     return stored

@@ -1,4 +1,4 @@
-import type { Verdict } from '../core/index.ts'
+import { present, type Verdict } from '../core/index.ts'
 import type { AttemptContext } from './attempt-context.ts'
 import { attemptTask } from './attempt.ts'
 import { Closing } from './closing.ts'
@@ -78,9 +78,10 @@ export async function runRollout(
   await log.settled()
   const durationMs = leftQueueAt === null ? 0 : Math.round(clock.monotonic() - leftQueueAt)
   const about = { rolloutId, ...identity, task: { name: task.name, digest: task.digest }, end: how, detail }
+  const emptyToolResults = log.emptyResults.share ?? undefined
   const figures = { taints, calls, sampledTokens, durationMs, agentMs }
   return {
-    summary: { ...about, verdict, unverified, ...figures, retried: false },
+    summary: { ...about, verdict, unverified, ...figures, retried: false, ...present({ emptyToolResults }) },
     fault: how === 'infra' ? attempted.fault : null,
   }
 }

@@ -109,6 +109,7 @@ export function metrics(
   gauge('paddock_rollouts_running', 'Rollouts that have begun and not ended.', () => tally.running)
   perLabel('paddock_rollout_ends_total', 'Rollouts by how they ended.', 'end', () => tally.ends)
   perLabel('paddock_verdicts_total', 'Rollouts by the status of their first verdict.', 'status', () => tally.verdicts)
+  gauge('paddock_empty_tools_total', 'Rollouts of runs whose tools kept saying nothing.', () => tally.emptyTools)
   perLabel('paddock_null_rewards_total', 'Rollouts of runs without a reward that counts.', 'cause', () => tally.nulls)
   perLabel(
     'paddock_node_hand_ins_total',

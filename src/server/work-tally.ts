@@ -63,6 +63,8 @@ export class WorkTally {
   readonly #nulls = new Map<string, number>()
   readonly #policyTokens = new Map<string, number>()
   readonly #running = new Set<Id>()
+  /** Rollouts of runs whose tools said nothing again and again. */
+  emptyTools = 0
 
   get forks(): Counts {
     return this.#forks
@@ -122,8 +124,9 @@ export class WorkTally {
   noteProgress(progress: RunProgress): void {
     if (progress.type === 'stage') this.#running.add(progress.rolloutId)
     if (progress.type !== 'ended') return
-    const { rolloutId, end, verdict, unverified, taints, retried } = progress.rollout
+    const { rolloutId, end, verdict, unverified, taints, retried, emptyToolResults } = progress.rollout
     this.#running.delete(rolloutId)
+    if (emptyToolResults !== undefined) this.emptyTools += 1
     if (unverified) return
     add(this.#ends, end)
     if (verdict !== null) add(this.#verdicts, verdict.status)
