@@ -307,8 +307,9 @@ describe.runIf(await requireDocker())('sql under attack', () => {
     })
 
     test("answer values too large to show with an error that is the agent's, not ours", async () => {
+      const roomy = taskOf('shop-never-ordered', { ...alone, limits: { executeMs: 120_000, verifyMs: 30_000 } })
       for (const size of [40_000, 30_000_000, 400_000_000]) {
-        const outcome = await call('execute_sql', { sql: `SELECT 1, hex(zeroblob(${size}))` })
+        const outcome = await call('execute_sql', { sql: `SELECT 1, hex(zeroblob(${size}))` }, roomy)
         expect(outcome).toMatchObject({ status: 'error', text: expect.stringMatching(/^\[(too large|memory limit): /) })
       }
     })
