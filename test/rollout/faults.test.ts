@@ -42,13 +42,17 @@ describe('what is not the fault of the agent', () => {
     expect(view).toMatchObject({ end: 'infra', verdicts: [], taints: summary.rollouts[0]?.taints })
   })
 
-  test('an engine that fails once taints the rollout; the verdict is kept and leaves the group statistics', async () => {
+  test('an engine that fails once, and answers when the harness asks again, leaves a rollout that counts', async () => {
     await world.script(task, [{ shell: 'true' }, { say: 'nothing done' }])
     await world.engine.fault({ kind: 'http_error', status: 500, count: 1 })
     const summary = await world.run({ tasks: [task], harness: referenceAgent() })
     expect(summary.rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: 0 } }])
-    expect(summary.rollouts[0]?.taints).toHaveLength(1)
-    expect(summary.groups).toMatchObject([{ rewards: [], mean: null }])
+    expect(summary.rollouts[0]?.taints).toEqual([])
+    expect(summary.groups).toMatchObject([{ rewards: [0], mean: 0 }])
+    const [session] = await world.store.recorder.sessions({ rolloutId: summary.rollouts[0]?.rolloutId ?? '' })
+    const { events, calls } = await world.store.recorder.session(session?.id ?? '')
+    expect(events.filter(({ kind }) => kind === 'taint')).toHaveLength(1)
+    expect(calls[1]?.intent.retryOf).toBe(calls[0]?.intent.id)
   })
 
   test('a box that dies under the agent is infra, and the next attempt is a new rollout of the same slot', async () => {
