@@ -257,6 +257,31 @@ const said: readonly (readonly [adapter: string, words: unknown, means: object |
     },
   ],
   ['osworld-pyautogui', 'pyautogui.moveTo(5, 6); pyautogui.dragTo(50, 60, duration=1)', { action: 'batch' }],
+  [
+    'osworld-pyautogui',
+    "pyautogui.keyDown('ctrl')\npyautogui.click(5, 6)\npyautogui.click(7, 8)\npyautogui.keyUp('ctrl')",
+    {
+      action: 'batch',
+      actions: [
+        { action: 'click', x: 5, keys: 'ctrl' },
+        { action: 'click', x: 7, keys: 'ctrl' },
+      ],
+    },
+  ],
+  [
+    'osworld-pyautogui',
+    "pyautogui.keyDown('ctrl'); pyautogui.keyDown('shift'); pyautogui.press('t'); pyautogui.keyUp('shift'); pyautogui.keyUp('ctrl')",
+    { action: 'key', keys: 'ctrl+shift+t' },
+  ],
+  [
+    'osworld-pyautogui',
+    "pyautogui.keyDown('ctrl'); pyautogui.keyDown('c'); pyautogui.keyUp('c'); pyautogui.keyUp('ctrl')",
+    { action: 'key', keys: 'ctrl+c' },
+  ],
+  ['osworld-pyautogui', "pyautogui.keyDown('ctrl')\npyautogui.click(5, 6)", /Let go of ctrl/],
+  ['osworld-pyautogui', "pyautogui.keyUp('ctrl')", /up already/],
+  ['osworld-pyautogui', "pyautogui.keyDown('a'); pyautogui.keyDown('a')", /down already/],
+  ['osworld-pyautogui', "pyautogui.keyDown('shift'); pyautogui.write('a'); pyautogui.keyUp('shift')", /keys are held/],
   ['osworld-pyautogui', 'x = 1\npyautogui.click(x, 2)', /literal arguments/],
   ['osworld-pyautogui', "__import__('os').system('rm -rf /')", /literal arguments|not offered/],
   ['osworld-pyautogui', "os.system('id')", /not offered/],

@@ -3,6 +3,7 @@ import { type ActionAdapter, notch, type Point, type Scene, told } from '../cont
 import { type Coordinates, type Grid, gridOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
 import { argumentsOf, type Call, type Literal, parseCalls, quoted } from '../python-calls.ts'
+import { heldCalls, withHeld } from './held.ts'
 import { batched, canonical, codeIn, inTurn, pointerAfter, writeAll } from '../read.ts'
 
 const offered =
@@ -11,7 +12,7 @@ const bareWords = ['WAIT', 'DONE', 'FAIL']
 
 /**
  * OSWorld's `pyautogui` actions: Python text, line by line, of which only calls with literal arguments are read; nothing is
- * executed. Also `time.sleep(n)`, the bare words `WAIT`, `DONE` and `FAIL`, and OpenCUA's `computer.wait`,
+ * executed. Keys between `keyDown` and `keyUp` of one answer are held. Also `time.sleep(n)`, the bare words `WAIT`, `DONE` and `FAIL`, and OpenCUA's `computer.wait`,
  * `computer.triple_click` and `computer.terminate`. Pixels unless it is told otherwise: OpenCUA counts pixels of the picture
  * that its image processor makes, AgentNet and Aguvis fractions. The wheel turns in notches, upwards for positive numbers.
  */
@@ -25,7 +26,10 @@ export const pyautoguiAdapter = (coordinates: Coordinates = 'absolute'): ActionA
     const parsed = parseCalls(codeIn(said), bareWords)
     if (!parsed.ok) return told(`Only calls of pyautogui with literal arguments are read: ${parsed.error}.`)
     if (parsed.calls.length === 0) return told(`There is no action. Use calls of pyautogui: ${offered}.`)
-    return inTurn(parsed.calls, scene, (call, here) => readCall(call, here, gridOf(coordinates, scene.screen)))
+    const calls = heldCalls(parsed.calls)
+    if (typeof calls === 'string') return told(calls)
+    const grid = gridOf(coordinates, scene.screen)
+    return inTurn(calls, scene, ({ call, held }, here) => withHeld(readCall(call, here, grid), held, here))
   },
   write(action, scene) {
     let { pointer } = scene
@@ -188,8 +192,6 @@ function readCall(call: Call, scene: Scene, grid: Grid): ParsedAction {
 const refusals: Readonly<Record<string, string>> = {
   mouseDown: 'mouseDown is not offered: use dragTo, which presses, moves and lets go.',
   mouseUp: 'mouseUp is not offered: use dragTo, which presses, moves and lets go.',
-  keyDown: 'keyDown is not offered: use hotkey, which presses keys together.',
-  keyUp: 'keyUp is not offered: use hotkey, which presses keys together.',
 }
 
 /** `time.sleep(secs=1)`, and a point in one argument, as pyautogui takes it: `click((10, 20))`. */
