@@ -155,12 +155,16 @@ async function judge(box: Box, changes: readonly BoxChange[], places: TamperPlac
   return { signs, caches: places.shared ? cachesIn(changes, places) : [], outside: outsideOf(changes, places) }
 }
 
+/** Made by the format and by Paddock in every box. */
+const ofTheFormat = /^\/(?:\.paddock|logs|solution|tests)(?:\/|$)/
+
 /** Names that evidence is made of, which is no list of everything. */
 const mostOutside = 200
 
 function outsideOf(changes: readonly BoxChange[], { shared, work }: TamperPlaces): readonly string[] {
   if (!shared) return []
-  const isElsewhere = ({ path }: BoxChange): boolean => !work.some((place) => below(path, place) || below(place, path))
+  const isElsewhere = ({ path }: BoxChange): boolean =>
+    !ofTheFormat.test(path) && !work.some((place) => below(path, place) || below(place, path))
   return changes
     .filter((change) => isElsewhere(change) && !isDirectoryAbove(change.path, changes))
     .slice(0, mostOutside)
