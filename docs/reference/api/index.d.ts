@@ -278,6 +278,7 @@ export interface RolloutSummary {
     readonly verdict: Verdict | null;
     readonly unverified: boolean;
     readonly taints: readonly string[];
+    readonly emptyToolResults?: number;
     readonly calls: number;
     readonly sampledTokens: number;
     readonly durationMs: number;
