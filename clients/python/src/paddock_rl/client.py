@@ -32,6 +32,8 @@ MemoryKey = Literal["run", "harness", "variant", "version"]
 Bounds = tuple[float | None, float | None]
 Outcome = Literal["used", "stale", "filtered", "no_signal", "truncated", "skipped"]
 
+# How many of the newest groups are looked at for why they failed.
+_LOOKED_AT = 10
 _API = "/rl/v1"
 _LONGEST_WAIT_S = 60.0
 
@@ -687,9 +689,9 @@ class Run:
 
     def _why_failed(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for group_id in reversed(self._asked):
+        for group_id in list(self._asked)[: -_LOOKED_AT - 1 : -1]:
             rounds = self.paddock.ask("GET", f"{_API}/groups/{_part(group_id)}")["rounds"]
-            if len(found) == 10 or rounds[-1]["state"] != "failed":
+            if rounds[-1]["state"] != "failed":
                 continue
             group = self.paddock._rows(group_id, len(rounds) - 1, None, False)
             found[group_id] = [f"{member.end} ({member.out})" for member in group.members]

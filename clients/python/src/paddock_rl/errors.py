@@ -49,7 +49,7 @@ class FeedStopped(PaddockError):
 
 class GroupsFailed(PaddockError):
     """Nothing of the run is under way any more, and groups have failed since the last time this was said. `reasons` has, for each failed group
-    that this process asked for (the newest ten), why its members have no number. Put it right, ask for groups again, then call `groups()` again.
+    among the newest ten that this process asked for, why its members have no number. Put it right, ask for groups again, then call `groups()` again.
     """
 
     def __init__(self, failed: int, reasons: Mapping[str, Sequence[str]]) -> None:
