@@ -180,6 +180,7 @@ describe('weights', () => {
   it('name the step that made them, or are refused', async () => {
     await openRun()
     expect(await refused(1, 'live', { step: undefined })).toEqual([422, 'STEP_MISSING'])
+    expect(await refused(1, 'pausing', { step: 3 })).toEqual([400, 'BODY_INVALID_SHAPE'])
     await policy(1, 'live')
     await policy(2, 'live')
     expect(await refused(2, 'live', { step: 7 })).toEqual([409, 'STORE_CONFLICT'])

@@ -77,6 +77,8 @@ export function policyRoutes(api: RlApi, { policy }: RlParts): void {
   const about = { name: 'policy', says: 'What becomes of weights', body: policyBody, answer: policyAnswer }
   api.add('post', '/runs/:id/policy', about, async ({ response, params: { id: runId }, body: asked }) => {
     requireLiveAlone(asked)
+    if (asked.phase !== 'live' && asked.step !== undefined)
+      throw new PaddockError('BODY_INVALID_SHAPE', `\`step\` is said with the phase \`live\`, not \`${asked.phase}\``)
     if (asked.phase === 'live' && asked.step === undefined)
       throw new PaddockError('STEP_MISSING', `weights ${asked.version} name no step`)
     const order = {
