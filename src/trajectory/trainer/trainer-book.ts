@@ -474,7 +474,8 @@ export class SqlTrainerBook extends SqlRunState implements TrainerBook {
     return true
   }
 
-  async #done({ group, round, policy }: Placed): Promise<void> {
+  async #done({ group, round, policy, claim }: HandoutRow): Promise<void> {
+    this.leases.forget(claim)
     await this.sql.all(
       `UPDATE handouts SET state = 'done', lease_ms = NULL
        WHERE "group" = ? AND round = ? AND policy = ? AND state = 'claimed'`,
