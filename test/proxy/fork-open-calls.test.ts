@@ -132,12 +132,11 @@ it.each(['before_first_byte', 'mid_stream'] as const)(
     const again = await joining
     expect([again.status, (await again.text()).includes('[DONE]')]).toEqual([200, true])
     const child = await session.log()
-    const kinds = child.calls.map(({ commit, superseded }) => [commit?.outcome.kind, superseded])
-    // An engine that is done before it is asked again has an answer without a client: the same call, and it is given that answer.
-    if (at === 'before_first_byte' && kinds[1]?.[0] === 'client_gone') kinds[1] = ['complete', kinds[1]?.[1] ?? true]
-    expect(kinds).toEqual([
+    // Before the first byte the engine may be done while no client is there; the retry is given that answer.
+    const ended = at === 'mid_stream' ? 'complete' : expect.stringMatching(/^(?:complete|client_gone)$/)
+    expect(child.calls.map(({ commit, superseded }) => [commit?.outcome.kind, superseded])).toEqual([
       ['complete', false],
-      ['complete', false],
+      [ended, false],
     ])
     expect(phasesOf(child).map(([phase]) => phase)).toEqual(['answered', 'arrived'])
     expect(trained(child)).toBe(sampled(child))
