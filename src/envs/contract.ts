@@ -214,7 +214,7 @@ export interface VerifyContext {
 export interface Artifacts {
   readonly items: readonly ArtifactItem[]
   /**
-   * All files of the agent's box, where the task is verified on them (`shared`). Whoever collected ends it, after the last try at a verdict.
+   * All files of the agent's box, where the task is verified on them (`shared`). The collector removes it after the last try at a verdict.
    * Later the same is made of what stands among the items, where that was not too much to keep.
    */
   readonly filesystem?: Snapshot

@@ -124,7 +124,7 @@ describe('a group of a harness elsewhere', () => {
     await end(sound.rollout.id, 0)
     await end(faulted.rollout.id, 0)
     const path = `/rollouts/${unscored.rollout.id}/end`
-    const verdict = { source: 'test', reward: null, reason: 'nobody could say' }
+    const verdict = { source: 'test', reward: null, reason: 'unclear' }
     const { settled } = await ask<{ settled: Settled | null }>('POST', path, { end: 'completed', verdict }, 200)
     expect(settled?.members.map(({ out }) => out)).toEqual([null, 'tainted', 'no_number'])
     const { nulls } = await ask<{ nulls: object }>('GET', `/runs/${group.runId}`)

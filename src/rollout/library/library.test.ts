@@ -75,7 +75,7 @@ describe.runIf(await requireDocker())('use of a library', () => {
     ['nothing', 'true'],
     ['looked at by name', 'ls -lR; find .; stat good.sh; du -a'],
     ['moved and not read', 'mv good.sh /tmp/x'],
-    ['a link that nobody followed', 'ln good.sh /tmp/x; ln -s /library/good.sh /tmp/there/y'],
+    ['a link that was never read', 'ln good.sh /tmp/x; ln -s /library/good.sh /tmp/there/y'],
     ['written over', 'echo echo other > good.sh'],
     ['made longer', 'echo echo other >> good.sh'],
     [
