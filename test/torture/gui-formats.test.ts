@@ -69,7 +69,9 @@ describe.runIf(await requireDocker())('imported gui tasks', () => {
     const reset = createServer((request, response) => {
       resets += 1
       request.resume()
-      const script = 'pkill xterm; rm -rf ~/Desktop/*; true'
+      // Until the old window is gone: what is opened next waits for a window of its name, and would find this one.
+      const gone = 'for n in $(seq 100); do xwininfo -root -tree | grep -qi xterm || break; sleep 0.05; done'
+      const script = `pkill xterm; ${gone}; rm -rf ~/Desktop/*; true`
       const headers = { 'content-type': 'application/json' }
       void fetch(`${desktop.url}/run_bash_script`, { method: 'POST', headers, body: JSON.stringify({ script }) }).then(
         (done) => response.writeHead(done.status).end(),
