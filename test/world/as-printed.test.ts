@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
@@ -36,9 +37,9 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-/** The lines of the blocks of a page that are commands. */
-function commandsOf(page: string): readonly string[] {
-  return [...page.matchAll(/^```(?:console|sh)\n(.*?)^```$/gms)].flatMap(([, block = '']) => block.trim().split('\n'))
+/** The blocks of a page that are commands, by lines. */
+function blocksOf(page: string): readonly (readonly string[])[] {
+  return [...page.matchAll(/^```(?:console|sh)\n(.*?)^```$/gms)].map(([, block = '']) => block.trim().split('\n'))
 }
 
 /** The next steps in what a command printed: lines that begin with the program, as it was called. */
@@ -47,8 +48,32 @@ function stepsOf(out: string, called: string): readonly string[] {
   return [...out.matchAll(new RegExp(`^ {2}(${escaped} .*?)(?: {2,}.*)?$`, 'gm'))].map(([, line = '']) => line)
 }
 
+interface Place {
+  cwd: string
+  /** What was exported so far. */
+  readonly env?: NodeJS.ProcessEnv
+}
+
+/** A `serve` in a terminal of its own, and what it tells the reader to export in another. */
+async function startServe(cwd: string) {
+  const child = spawn('./paddock', ['serve'], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = once(child, 'exit')
+  const exported: NodeJS.ProcessEnv = {}
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [, name, value] = /^ {2}export (\w+)=(.*)$/.exec(line) ?? []
+    if (name !== undefined) exported[name] = value
+    if (line.includes('Ctrl-C ends')) break
+  }
+  child.stdout.resume()
+  const stop = async (): Promise<void> => {
+    child.kill('SIGINT')
+    await exited
+  }
+  return { exported, [Symbol.asyncDispose]: stop }
+}
+
 /** Types lines into one shell after the other, each where the one before left it. Gives what they printed. */
-async function type(lines: readonly string[], place: { cwd: string }): Promise<string> {
+async function type(lines: readonly string[], place: Place): Promise<string> {
   let all = ''
   for (const line of lines) {
     const reason = elsewhere.find(([command]) => command.test(line))
@@ -56,7 +81,7 @@ async function type(lines: readonly string[], place: { cwd: string }): Promise<s
     typed.push(line)
     const child = spawn('sh', ['-c', `${line}\ncode=$?; pwd >&3; exit $code`], {
       cwd: place.cwd,
-      env,
+      env: { ...env, ...place.env },
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
       detached: true,
     })
@@ -89,17 +114,25 @@ async function type(lines: readonly string[], place: { cwd: string }): Promise<s
 
 it('what README prints works in a fresh clone, with what quickstart prints then', async () => {
   const place = { cwd: join(directory, 'clone') }
-  const lines = commandsOf(readFileSync(join(place.cwd, 'README.md'), 'utf8'))
-  expect(lines.some((line) => line.startsWith('./quickstart'))).toBe(true)
-  const out = await type(lines, place)
+  const [first = [], second = [], ...others] = blocksOf(readFileSync(join(place.cwd, 'README.md'), 'utf8'))
+  expect(first.some((line) => line.startsWith('./quickstart'))).toBe(true)
+  expect(others).toEqual([])
+  const out = await type(first, place)
   const steps = stepsOf(out.slice(out.lastIndexOf('\nNext')), './paddock')
   expect(steps.length, out).toBeGreaterThan(1)
   await type(steps, place)
+
+  // The second block stands below "Start `./paddock serve`", and exports: the shell that it is pasted into stays.
+  await using serving = await startServe(place.cwd)
+  expect(Object.keys(serving.exported)).toEqual(expect.arrayContaining(['PADDOCK_CONTROL_URL', 'ENGINE_CONTROL']))
+  expect(spawnSync('python3', ['-m', 'venv', join(directory, 'venv')]).status).toBe(0)
+  const PATH = [join(directory, 'venv/bin'), env['PATH']].join(delimiter)
+  await type([`set -e\n${second.join('\n')}`], { cwd: place.cwd, env: { ...serving.exported, PATH } })
 })
 
 it('what the first look prints works in the clone and in the project that it makes', async () => {
   const place = { cwd: join(directory, 'clone') }
-  const lines = commandsOf(readFileSync(join(place.cwd, 'docs/guides/first-look.md'), 'utf8'))
+  const lines = blocksOf(readFileSync(join(place.cwd, 'docs/guides/first-look.md'), 'utf8')).flat()
   const out = await type(lines, place)
   expect(place.cwd).toBe(join(directory, 'my-project'))
   const [inClone, inProject] = [stepsOf(out, './paddock'), stepsOf(out, 'npx paddock')]
