@@ -14,7 +14,8 @@ export class Running {
   readonly lines: Line[] = []
   readonly #ended: Promise<unknown>
   #err = ''
-  #heard: () => void = () => undefined
+  #hasEnded = false
+  readonly #waiting = new Set<() => void>()
 
   constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}, through: readonly string[] = []) {
     const [program, ...rest] = [...through, launcher, ...args, '--json']
@@ -28,18 +29,36 @@ export class Running {
     createInterface({ input: this.child.stdout }).on('line', (text) => {
       // A run's result stands on several lines.
       if (text.startsWith('{"')) this.lines.push(JSON.parse(text) as Line)
-      this.#heard()
+      this.#hear()
     })
-    void this.#ended.then(() => this.#heard())
+    void this.#ended.then(() => {
+      this.#hasEnded = true
+      this.#hear()
+    })
   }
 
-  /** The first line that is so, said or to come. */
+  #hear(): void {
+    for (const hear of this.#waiting) hear()
+  }
+
+  /** The first line that is so, said or to come. Rejects when the command ends first, or says no such line for ten minutes. */
   async line(wanted: (line: Line) => boolean): Promise<Line> {
-    for (;;) {
+    const { promise, resolve, reject } = Promise.withResolvers<Line>()
+    const fail = (why: string): void =>
+      reject(new Error(`${why} ${wanted.toString()}. It said ${JSON.stringify(this.lines)} ${this.#err}`))
+    const hear = (): void => {
       const found = this.lines.find(wanted)
-      if (found !== undefined) return found
-      if (this.child.exitCode !== null || this.child.signalCode === 'SIGKILL') throw new Error(`it ended: ${this.#err}`)
-      await new Promise<void>((resolve) => (this.#heard = resolve))
+      if (found !== undefined) resolve(found)
+      else if (this.#hasEnded) fail('It ended before')
+    }
+    const timer = setTimeout(() => fail('Ten minutes without'), 600_000)
+    this.#waiting.add(hear)
+    hear()
+    try {
+      return await promise
+    } finally {
+      clearTimeout(timer)
+      this.#waiting.delete(hear)
     }
   }
 
