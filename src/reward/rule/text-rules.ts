@@ -54,5 +54,3 @@ export const dataRules = {
       return verdictOf(lines.length === 0, lines.length === 0 ? 'equal state' : lines.join('; '))
     },
 } as const
-
-export type RuleName = keyof typeof textRules | keyof typeof dataRules

@@ -1,14 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { PaddockError } from '../../../core/index.ts'
+import { isPaddockError, PaddockError } from '../../../core/index.ts'
 import type { RuleResult } from '../rule.ts'
-import type { RuleName } from '../text-rules.ts'
 
 /** One rule, as data that a thread can be given. */
 export interface RuleSpec {
   /** Another one for each rule that is made in this process. */
   readonly id: number
-  readonly name: RuleName
+  readonly name: string
   readonly args: readonly unknown[]
 }
 
@@ -26,8 +25,20 @@ interface Job extends RuleRequest {
   readonly reject: (error: unknown) => void
 }
 
+/** What compares: a worker thread, or a process that is used like one. */
+interface Comparer {
+  postMessage(request: RuleRequest): unknown
+  /** A referenced one keeps this process alive. */
+  ref(): void
+  unref(): void
+  terminate(): unknown
+}
+
+/** Starts one. `take` gets its replies, `lose` why it ended; later calls of `lose` are ignored. */
+export type Begin = (take: (reply: RuleReply) => void, lose: (why: unknown) => void) => Comparer
+
 interface Thread {
-  readonly worker: Worker
+  readonly worker: Comparer
   job: Job | null
   deadline: NodeJS.Timeout | null
 }
@@ -42,9 +53,11 @@ export class RulePool {
   readonly #waiting: Job[] = []
   readonly #most: number
   readonly #deadlineMs: number
+  readonly #begin: Begin
 
-  /** `deadlineMs`: what one answer may take, its wait for a thread apart. */
-  constructor(o: { readonly threads?: number; readonly deadlineMs?: number } = {}) {
+  /** `deadlineMs`: what one answer may take, its wait for a thread apart. `begin`: what is started in place of threads. */
+  constructor(o: { readonly threads?: number; readonly deadlineMs?: number; readonly begin?: Begin } = {}) {
+    this.#begin = o.begin ?? beginThread
     this.#most = o.threads ?? Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)))
     this.#deadlineMs = o.deadlineMs ?? 10_000
   }
@@ -67,17 +80,12 @@ export class RulePool {
   }
 
   #start(): void {
-    const file = import.meta.url.endsWith('.ts') ? './rule-worker.ts' : './rule-worker.js'
-    // Flags of the parent (a test runner's loaders) mean nothing to this thread.
-    const worker = new Worker(new URL(file, import.meta.url), {
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 512 },
-    })
+    const worker = this.#begin(
+      (reply) => this.#take(thread, reply),
+      (why) => this.#lose(thread, why),
+    )
     const thread: Thread = { worker, job: null, deadline: null }
     this.#threads.add(thread)
-    worker.on('message', (reply: RuleReply) => this.#take(thread, reply))
-    worker.on('error', (error) => this.#lose(thread, String(error)))
-    worker.on('exit', () => this.#lose(thread, 'its thread ended'))
   }
 
   #give(thread: Thread): void {
@@ -108,7 +116,7 @@ export class RulePool {
     this.#give(thread)
   }
 
-  #lose(thread: Thread, why: string): void {
+  #lose(thread: Thread, why: unknown): void {
     if (!this.#threads.delete(thread)) return
     const job = this.#release(thread)
     void thread.worker.terminate()
@@ -133,9 +141,23 @@ export class RulePool {
   }
 }
 
-function failed({ rule, answer }: RuleRequest, why: string): PaddockError {
+function beginThread(...[take, lose]: Parameters<Begin>): Comparer {
+  const file = import.meta.url.endsWith('.ts') ? './rule-worker.ts' : './rule-worker.js'
+  // Flags of the parent (a test runner's loaders) mean nothing to this thread.
+  const worker = new Worker(new URL(file, import.meta.url), {
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: 512 },
+  })
+  worker.on('message', take)
+  worker.on('error', lose)
+  worker.on('exit', () => lose('its thread ended'))
+  return worker
+}
+
+function failed({ rule, answer }: RuleRequest, why: unknown): PaddockError {
+  if (isPaddockError(why)) return why
   const size = typeof answer === 'string' ? `an answer of ${answer.length} characters` : 'an answer'
-  return new PaddockError('RULE_FAILED', `${rule.name} gave no value for ${size}: ${why}`, {
+  return new PaddockError('RULE_FAILED', `${rule.name} gave no value for ${size}: ${String(why)}`, {
     data: { rule: rule.name },
   })
 }

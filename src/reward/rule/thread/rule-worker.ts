@@ -12,7 +12,7 @@ const made = new Map<number, Compare>()
 
 function ruleOf({ id, name, args }: RuleSpec): Compare {
   // The main thread made the same rule of the same arguments before it sent them.
-  const make = rules[name] as (...given: readonly unknown[]) => Compare
+  const make = (rules as Readonly<Record<string, unknown>>)[name] as (...given: readonly unknown[]) => Compare
   // What holds tables is compared once.
   if (Object.hasOwn(dataRules, name)) return make(...args)
   const rule = made.get(id) ?? make(...args)
