@@ -32,6 +32,7 @@ export {
   type JudgeServer,
   loadRubric,
   math,
+  mathVerify,
   memoryCache,
   numeric,
   overSearch,

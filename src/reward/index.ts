@@ -36,6 +36,7 @@ export {
   jsonEqual,
   jsonSchema,
   math,
+  mathVerify,
   type Normalisation,
   normaliseAnswer,
   numeric,

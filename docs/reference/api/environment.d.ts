@@ -459,6 +459,7 @@ export declare const environmentKit: {
         readonly jsonEqual: typeof jsonEqual;
         readonly jsonSchema: typeof jsonSchema;
         readonly math: typeof math;
+        readonly mathVerify: typeof mathVerify;
         readonly answerMatch: typeof answerMatch;
         readonly answerF1: typeof answerF1;
         readonly answerContains: typeof answerContains;

@@ -149,6 +149,10 @@ export declare function loadRubric(path: string): Promise<Rubric>;
 
 export declare function math(gold: string): Rule;
 
+export declare function mathVerify(gold: string, o?: {
+    readonly python?: string;
+}): Rule;
+
 export declare function memoryCache(): JudgeCache;
 
 export declare function numeric(gold: number | string, tolerance?: Tolerance): Rule;

@@ -12,6 +12,7 @@ export {
   jsonEqual,
   jsonSchema,
   math,
+  mathVerify,
   numeric,
   regex,
   set,

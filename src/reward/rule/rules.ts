@@ -1,7 +1,8 @@
 import type { JsonGoldOptions } from './json.ts'
 import type { Tolerance } from './numeric.ts'
 import type { RegexOptions } from './regex.ts'
-import { type Normalisation, quote, type Rule, tooLong } from './rule.ts'
+import { beginMathVerify } from './math-verify/process.ts'
+import { type Normalisation, quote, type Rule, tooLong, verdictOf } from './rule.ts'
 import type { SetOptions } from './set.ts'
 import type { CompareOptions, Comparison, ResultTable, StateOptions } from './sql/index.ts'
 import { type ChangedDatabase, textRules } from './text-rules.ts'
@@ -105,6 +106,36 @@ export function jsonSchema(schema: Readonly<Record<string, unknown>>): Rule {
  */
 export function math(gold: string): Rule {
   return inThread('math', gold)
+}
+
+const pythons = new Map<string, RulePool>()
+
+/**
+ * 1 when math-verify 0.9.0 takes the answer for the gold, for numbers that are comparable with those of others who use it. It takes more
+ * wrong answers for right than {@link math} does. A gold without `\\boxed{…}` is put into one; the answer is read as math-verify reads
+ * it, so LaTeX counts in a box or between dollar signs only.
+ *
+ * It runs in processes of Python, which start at the first answer and are used again. An answer that takes longer than
+ * 10 seconds, or for which math-verify raises, has no value.
+ *
+ * @param gold - The right answer.
+ * @param o - `python`: a Python that has math-verify; default `python3` of the `PATH`.
+ * @returns A rule that throws `RULE_FAILED` if it has no value; if the package is missing, the error says what to run.
+ * @example
+ * const rule = mathVerify('\\frac{1}{2}')
+ * const { value } = await rule('So it is $0.5$.') // 1
+ */
+export function mathVerify(gold: string, o: { readonly python?: string } = {}): Rule {
+  const { python = 'python3' } = o
+  const known = pythons.get(python) ?? new RulePool({ begin: beginMathVerify(python) })
+  pythons.set(python, known)
+  if (gold.trim() === '') throw new RangeError('The gold is empty.')
+  const rule = { id: (made += 1), name: 'mathVerify', args: [gold] } as const
+  return async (answer) => {
+    if (answer.length > longest) return tooLong(answer, longest)
+    const { value } = await known.run({ rule, answer })
+    return verdictOf(value === 1, `math-verify: ${quote(answer)} ${value === 1 ? 'is' : 'is not'} ${quote(gold)}`)
+  }
 }
 
 /** 1 when the answer equals a gold after `normaliseAnswer`: `em` of SQuAD, Search-R1 and most that followed. */
