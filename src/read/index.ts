@@ -1,4 +1,3 @@
-export { nullCause, type NullShare, nullShareOf } from './null-share.ts'
 export { type ToolResult, toolResultsOf } from './tool-results.ts'
 export { commonPrefix, type ReadMessage, readMessage } from './messages.ts'
 export { rowsOf, type SegmentMask, segmentMasks } from './rows.ts'

@@ -13,8 +13,16 @@ import { sessionPolicy } from './policy.ts'
 import { rescoreRoutes } from './rescores.ts'
 import { runRequest } from './run-request.ts'
 import { verdictBody } from './verdict-body.ts'
-import { type NullShare, nullShareOf, rolloutView, sessionLogView, sessionView } from '../read/index.ts'
-import type { CatalogueReader, GroupRecord, SessionRecord } from '../trajectory/index.ts'
+import { rolloutView, sessionLogView, sessionView } from '../read/index.ts'
+import {
+  type CatalogueReader,
+  countedAttempt,
+  type GroupRecord,
+  MemberWeights,
+  type NullShare,
+  nullShareOf,
+  type SessionRecord,
+} from '../trajectory/index.ts'
 
 const limit = z.coerce.number().int().min(1).max(10_000).default(100)
 const id = z.string().refine(isId, 'not an id')
@@ -140,7 +148,7 @@ export function controlRoutes(parts: ControlParts): Router {
 }
 
 async function nullsOf(
-  catalogue: Pick<CatalogueReader, 'rollouts' | 'rounds' | 'task'>,
+  catalogue: Pick<CatalogueReader, 'rollouts' | 'settledRounds' | 'task'>,
   runId: Id,
   groups: readonly GroupRecord[],
 ): Promise<NullShare> {
@@ -148,9 +156,9 @@ async function nullsOf(
   for (const { taskDigest } of groups) {
     if (!names.has(taskDigest)) names.set(taskDigest, (await catalogue.task(taskDigest)).name)
   }
-  const rounds = (await Promise.all(groups.map((group) => catalogue.rounds(group.id)))).flat()
-  return nullShareOf(await catalogue.rollouts({ runId }), {
-    taskOf: ({ taskDigest }) => names.get(taskDigest) ?? taskDigest,
-    settled: rounds.flatMap(({ settled }) => settled ?? []),
-  })
+  const weights = await new MemberWeights(catalogue, runId).read()
+  const rollouts = await catalogue.rollouts({ runId })
+  return nullShareOf(
+    rollouts.map((one) => countedAttempt(one, names.get(one.taskDigest) ?? one.taskDigest, weights.get(one.id))),
+  )
 }

@@ -1,6 +1,6 @@
 import type { Id, RolloutEnd, VerdictStatus } from '../core/index.ts'
 import type { ProxyEvent } from '../proxy/index.ts'
-import { nullCause } from '../read/index.ts'
+import { nullCause } from '../trajectory/index.ts'
 import type { RunProgress } from '../rollout/index.ts'
 import type { DriftCause } from '../trajectory/index.ts'
 

@@ -16,7 +16,7 @@ import type {
 import { readMemory } from '../memory/index.ts'
 import { first, type Sql, wholeRows } from '../sql/index.ts'
 import { markOf, touchedSince } from './marks.ts'
-import { carriedSlots, parseRound, parseSettled } from './rounds.ts'
+import { carriedSlots, parseRound, parseSettled, settledAfter } from './rounds.ts'
 import { type RolloutRow, viewsOf } from './rollout-views.ts'
 import { catalogueTables, type CoveredTable } from './schema.ts'
 
@@ -182,6 +182,10 @@ export class SqlCatalogueReader implements CatalogueReader {
       carried = carriedSlots(view)
       return view
     })
+  }
+
+  settledRounds(runId: Id, o: { after: number; limit: number }): ReturnType<CatalogueReader['settledRounds']> {
+    return settledAfter(this.sql, runId, o)
   }
 
   memory(query: MemoryQuery): Promise<MemoryPage> {

@@ -166,6 +166,11 @@ export interface CatalogueReader {
   touchedSince(mark: string, o: { runId: Id | null }): Promise<readonly Id[]>
   /** Rounds of a group, oldest first. */
   rounds(groupId: Id): Promise<readonly RoundView[]>
+  /** Rounds of a run that settled behind `after`, in the order in which they did. */
+  settledRounds(
+    runId: Id,
+    o: { after: number; limit: number },
+  ): Promise<readonly { readonly seq: number; readonly settled: SettledRound }[]>
   /** What is known of tasks, a page at a time. Throws `BODY_INVALID_SHAPE` for a cursor of another query. */
   memory(query: MemoryQuery): Promise<MemoryPage>
   /** Events of a run after `after`, oldest first. */

@@ -124,6 +124,7 @@ function catalogueReads(reader: CatalogueReader): CatalogueReader {
     mark: () => later(() => reader.mark()),
     touchedSince: (mark, o) => later(() => reader.touchedSince(mark, o)),
     rounds: (groupId) => later(() => reader.rounds(groupId)),
+    settledRounds: (runId, o) => later(() => reader.settledRounds(runId, o)),
     memory: (query) => later(() => reader.memory(query)),
     runEvents: (runId, o) => later(() => reader.runEvents(runId, o)),
     lastRunEvent: (runId) => later(() => reader.lastRunEvent(runId)),

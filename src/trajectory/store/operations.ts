@@ -20,6 +20,7 @@ export function catalogueOperations(catalogue: Catalogue): Operations {
     'mark',
     'touchedSince',
     'rounds',
+    'settledRounds',
     'memory',
     'runEvents',
     'lastRunEvent',

@@ -36,6 +36,7 @@ export function remoteCatalogue(thread: StoreThread): Catalogue {
     mark: remote(thread, 'catalogue.mark'),
     touchedSince: remote(thread, 'catalogue.touchedSince'),
     rounds: remote(thread, 'catalogue.rounds'),
+    settledRounds: remote(thread, 'catalogue.settledRounds'),
     memory: remote(thread, 'catalogue.memory'),
     runEvents: remote(thread, 'catalogue.runEvents'),
     lastRunEvent: remote(thread, 'catalogue.lastRunEvent'),

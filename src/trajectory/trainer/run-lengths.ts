@@ -1,7 +1,7 @@
 import type { Id } from '../../core/index.ts'
-import { catalogueTables, parseSettled } from '../catalogue/index.ts'
+import { settledAfter } from '../catalogue/index.ts'
 import type { LengthBand, MemberLengths, RunLengths, SettledMember, TrainerReader } from '../contract/index.ts'
-import { type Sql, wholeRows } from '../sql/index.ts'
+import type { Sql } from '../sql/index.ts'
 import { RunTraining } from './run-training.ts'
 
 /** Settled rounds that one query reads at most. */
@@ -45,25 +45,9 @@ export class KeptLengths {
 
   async #readOn(): Promise<void> {
     for (;;) {
-      const told = await wholeRows<{ seq: number; data: string }>(
-        this.#sql,
-        catalogueTables.runEvents,
-        `WHERE run = ? AND kind = 'group_settled' AND seq > ? ORDER BY seq LIMIT ?`,
-        this.#run,
-        this.#seq,
-        pageSize,
-      )
-      for (const { seq, data } of told) {
-        // Only `settleRound` tells of this kind.
-        const { groupId, round } = JSON.parse(data) as { groupId: Id; round: number }
-        const [list] = await wholeRows<{ record: string }>(
-          this.#sql,
-          catalogueTables.settled,
-          'WHERE "group" = ? AND round = ?',
-          groupId,
-          round,
-        )
-        for (const member of list === undefined ? [] : parseSettled(list.record).members) this.#add(member)
+      const told = await settledAfter(this.#sql, this.#run, { after: this.#seq, limit: pageSize })
+      for (const { seq, settled } of told) {
+        for (const member of settled.members) this.#add(member)
         this.#seq = seq
       }
       if (told.length < pageSize) return
