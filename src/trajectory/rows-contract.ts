@@ -13,7 +13,7 @@ import type {
   Verdict,
   VerdictStatus,
 } from '../core/index.ts'
-import type { DriftCause, GroupRecord, RolloutView, SegmentOrigin, WireFault } from './contract/index.ts'
+import type { DriftCause, GroupRecord, NullShare, RolloutView, SegmentOrigin, WireFault } from './contract/index.ts'
 
 /** Where every sampled token goes: exactly one bucket (invariant I4). */
 export type Bucket =
@@ -389,6 +389,8 @@ export interface SelectionSummary {
     /** How many members were asked for in exported groups, each number once; of a group of several rounds nobody says. */
     readonly asked?: readonly number[]
   }
+  /** Over selected rollouts before any is dropped, but for imported and rewritten ones. */
+  readonly nulls: NullShare
   /** Rows of exported rollouts that were left out, by reason. */
   readonly rowsLeftOut: Readonly<Partial<Record<DropReason, number>>>
   /** Drift over the selection's exported rollouts, calls that ended with an answer. */

@@ -33,7 +33,10 @@ const counts = new Set([
   'harnesses',
   'ends',
   'logprob_kinds',
+  'causes',
 ])
+/** Objects of the manifest with an object for each name of a thing. */
+const named = new Set(['tasks', 'versions'])
 
 let directory: string
 let store: Store
@@ -109,7 +112,9 @@ function memberNames(value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(memberNames)
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return []
   return Object.entries(value).flatMap(([name, inner]) =>
-    open.has(name) || counts.has(name) ? [name] : [name, ...memberNames(inner)],
+    open.has(name) || counts.has(name)
+      ? [name]
+      : [name, ...memberNames(named.has(name) ? Object.values<unknown>(inner ?? {}) : inner)],
   )
 }
 

@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { idMaker, PaddockError, sha256 } from '../../core/index.ts'
 import type { EngineFingerprint, LogprobKind, SamplingParams } from '../../core/index.ts'
 import type {
+  CountedAttempt,
   ExportRollout,
   MaskReason,
   Row,
@@ -16,7 +17,7 @@ import type {
   TokenAccounting,
   TrainerNeeds,
 } from '../../trajectory/index.ts'
-import { noNeeds } from '../../trajectory/index.ts'
+import { countedAttempt, noNeeds, nullShareOf } from '../../trajectory/index.ts'
 
 /** Rollouts with the truth about their sampled tokens. */
 export interface GeneratedSelection {
@@ -188,11 +189,13 @@ function lengthsOf(rollouts: readonly ExportRollout[]): TokenAccounting['byAnswe
 export function selectionOf(rollouts: Iterable<ExportRollout>, accounting: TokenAccounting): Selection {
   let seen = 0
   let ended = false
+  const counted: CountedAttempt[] = []
   return {
     // A real selection waits for its store between rollouts, hence async.
     async *[Symbol.asyncIterator]() {
       for (const rollout of rollouts) {
         seen += 1
+        counted.push(countedAttempt(rollout.rollout, rollout.taskName))
         yield await Promise.resolve(rollout)
       }
       ended = true
@@ -203,6 +206,7 @@ export function selectionOf(rollouts: Iterable<ExportRollout>, accounting: Token
         accounting,
         rollouts: { selected: seen, exported: seen, dropped: [] },
         groups: { selected: seen, exported: seen, dropped: [] },
+        nulls: nullShareOf(counted),
         rowsLeftOut: {},
         drift: { calls: seen, forks: {}, shouldExtend: 0, extended: 0, exact: seen },
       }

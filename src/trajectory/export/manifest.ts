@@ -1,4 +1,5 @@
 import type { EngineFingerprint } from '../../core/index.ts'
+import type { NullShare } from '../contract/index.ts'
 import type { SelectionSummary, TokenAccounting } from '../rows-contract.ts'
 import { advantageRule } from '../select/index.ts'
 import type { TrainerNeeds } from './needs.ts'
@@ -118,6 +119,8 @@ export interface Manifest {
     readonly sizes: Readonly<Record<string, number>>
     readonly dropped: readonly { readonly group_id: string; readonly reason: string; readonly rollouts: number }[]
   }
+  /** Over selected rollouts before any is dropped, but for imported and rewritten ones. */
+  readonly nulls: Omit<NullShare, 'emptyTools'> & { readonly empty_tools: number }
   /** Over exported rollouts with a number, never over rows. `std` is the population's. */
   readonly rewards: ExportFacts['rewards']
   readonly drift: {
@@ -169,6 +172,7 @@ export interface ManifestParts {
 export function manifestOf(parts: ManifestParts): Manifest {
   const { summary, facts } = parts
   const { drift } = summary
+  const { emptyTools, ...nulls } = summary.nulls
   return {
     schema: 'paddock.manifest/1',
     created_at: new Date(parts.createdAt).toISOString(),
@@ -210,6 +214,7 @@ export function manifestOf(parts: ManifestParts): Manifest {
         rollouts: drop.rollouts,
       })),
     },
+    nulls: { ...nulls, empty_tools: emptyTools },
     rewards: facts.rewards,
     drift: {
       calls: drift.calls,

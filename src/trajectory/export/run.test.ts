@@ -192,6 +192,28 @@ describe('runExport', () => {
     })
   })
 
+  it('tells the share of missing numbers of all selected rollouts, by task and cause', async () => {
+    const rollouts = [
+      { reward: 1 },
+      { reward: 'unscorable' },
+      { reward: 1, taint: 'engine_died' },
+      { task: 'other', group: 'other', end: 'infra', reward: null },
+      { task: 'other', group: 'other', end: null, reward: null },
+    ] as const
+    await withStore(rollouts, async ({ run }) => {
+      for (const exporter of ['verl', 'jsonl']) {
+        const { manifest } = await run({ exporter })
+        const { tasks, ...all } = manifest.nulls
+        const causes = { unscorable: 1, engine_died: 1, infra: 1 }
+        expect(all).toEqual({ ended: 4, nulls: 3, share: 3 / 4, causes, versions: {}, empty_tools: 0 })
+        expect(Object.values(tasks)).toEqual([
+          { ended: 3, nulls: 2, share: 2 / 3, causes: { unscorable: 1, engine_died: 1 } },
+          { ended: 1, nulls: 1, share: 1, causes: { infra: 1 } },
+        ])
+      }
+    })
+  })
+
   it('does not read logprob kinds where nobody needs them', async () => {
     await withStore([{ logprobKind: 'raw' }, { logprobKind: 'unknown' }], async ({ run }) => {
       const { manifest } = await run({ exporter: 'openai' })

@@ -1,8 +1,11 @@
 import { type Id, PaddockError, type Task } from '../../core/index.ts'
 import {
   type CatalogueReader,
+  type CountedAttempt,
+  countedAttempt,
   type GroupRecord,
   isEval,
+  nullShareOf,
   type RecorderReader,
   type RolloutView,
   type RoundView,
@@ -63,6 +66,7 @@ class SelectionPass {
   readonly #droppedRollouts: SelectionSummary['rollouts']['dropped'][number][] = []
   readonly #droppedGroups: SelectionSummary['groups']['dropped'][number][] = []
   readonly #rowsLeftOut: Partial<Record<DropReason, number>> = {}
+  readonly #counted: CountedAttempt[] = []
   #selectedRollouts = 0
   #exportedRollouts = 0
   #selectedGroups = 0
@@ -89,9 +93,15 @@ class SelectionPass {
         this.#exportedGroups += 1
         for (const asked of askedOf(rounds)) this.#asked.add(asked)
       }
+      const { name } = await this.#task(group.taskDigest)
+      const weights = weightsIn(rounds)
       for (const member of members) {
         const { rollout, drop } = member
         this.#selectedRollouts += 1
+        // These were never meant to have a number.
+        if (drop?.reason !== 'imported' && drop?.reason !== 'rewritten') {
+          this.#counted.push(countedAttempt(rollout, name, weights.get(rollout.id)))
+        }
         if (drop === null) {
           this.#exportedRollouts += 1
           yield await this.#export(member, group, advantages.get(rollout.id) ?? null)
@@ -133,6 +143,7 @@ class SelectionPass {
         dropped: this.#droppedGroups,
         asked: [...this.#asked],
       },
+      nulls: nullShareOf(this.#counted),
       rowsLeftOut: { ...this.#rowsLeftOut },
       drift: this.#drift.total(),
     }
@@ -283,6 +294,12 @@ class SelectionPass {
 function isMasked({ slot, end }: RolloutView, rounds: readonly RoundView[]): boolean {
   const round = rounds.findLast(({ slots }) => slots.some((one) => one.slot === slot))
   return round !== undefined && cutOf(round.spec, end) === 'mask'
+}
+
+/** The weights that sampled members of settled rounds, by rollout. */
+function weightsIn(rounds: readonly RoundView[]): ReadonlyMap<Id, readonly string[]> {
+  const members = rounds.flatMap(({ settled }) => settled?.members ?? [])
+  return new Map(members.map(({ rolloutId, weights = [] }) => [rolloutId, weights]))
 }
 
 /** The members that the round of a group was to have; nothing where there were several rounds, or none. */
