@@ -218,6 +218,30 @@ describe('a run over time', () => {
   })
 })
 
+describe('the share of missing numbers', () => {
+  it('is counted by cause, task and weights, and counts tainted rollouts', async () => {
+    const { all, rows, versions, total } = await page(`/runs/${story.tasksRun}/nulls`)
+    const causes = { engine_died: 1, infra: 1, infra_error: 1 }
+    expect(all).toEqual({ ended: 7, nulls: 3, share: 3 / 7, causes, emptyTools: 0 })
+    expect([total, versions]).toEqual([3, []])
+    expect(rows).toEqual([
+      { name: 'unknown', ended: 1, nulls: 1, share: 1, causes: { infra: 1 } },
+      { name: 'half', ended: 3, nulls: 1, share: 1 / 3, causes: { engine_died: 1 } },
+      { name: 'hard', ended: 3, nulls: 1, share: 1 / 3, causes: { infra_error: 1 } },
+    ])
+    const sampled = { ended: 1, nulls: 0, share: 0, causes: {} }
+    expect((await page(`/runs/${story.runId}/nulls`)).versions).toEqual([
+      { name: 'w1', ...sampled },
+      { name: 'w2', ...sampled },
+    ])
+  })
+
+  it('is the same share over time', async () => {
+    const { parts } = await page(`/runs/${story.tasksRun}/curves`)
+    expect(parts.map((part: Fields) => part['nullShare'])).toEqual([0, 0, 1, null, 1, 0, 0, 1])
+  })
+})
+
 describe('tasks', () => {
   it('of a run stand the hardest first, with what has no number apart', async () => {
     const { total, rows } = await page(`/runs/${story.tasksRun}/tasks`)

@@ -61,12 +61,13 @@ async function seen() {
     task,
     run: await pages.run(runId),
     curves: await pages.curves(runId),
+    nulls: await pages.nulls(runId),
     groups: await pages.groups(runId),
   }
 }
 
 it('reads a run and its task in pages, to the last line', async () => {
-  const { rows, task, run, curves, groups } = await seen()
+  const { rows, task, run, curves, nulls, groups } = await seen()
   expect(rows).toHaveLength(rollouts)
   expect(rows.every(({ handed }) => handed?.age === 0 && handed.given.length === uses)).toBe(true)
   expect(run.read).toMatchObject({ rollouts, of: rollouts, isWhole: true })
@@ -75,6 +76,7 @@ it('reads a run and its task in pages, to the last line', async () => {
   expect(curves.curves.find(({ name }) => name === 'rows: used')?.values).toEqual([rollouts, 0, rollouts])
   expect(curves.curves.find(({ name }) => name === 'loss')?.values).toEqual([0.5, 1 / 3, 0.25])
   expect(curves.weights).toMatchObject([{ label: 'w1', ordinal: 1, rollouts }])
+  expect(nulls.all).toMatchObject({ ended: rollouts, nulls: rollouts - 1, causes: { no_verdict: rollouts - 1 } })
   expect(task.all).toMatchObject({ passed: 1, without: rollouts - 1 })
   expect(task.rows.map(({ weights }) => weights)).toEqual(['w1', 'w1'])
   // Of 1,201 rollouts, as many rows and 3,603 dispositions.

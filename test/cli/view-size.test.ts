@@ -113,6 +113,7 @@ const asked: Readonly<Record<string, readonly string[]>> = {
   '/rollouts/:id/pulse': ['/rollouts/{rollout}/pulse'],
   '/runs/:id/groups': ['/runs/{run}/groups?limit=500'],
   '/runs/:id/curves': ['/runs/{run}/curves'],
+  '/runs/:id/nulls': ['/runs/{run}/nulls?limit=500'],
   '/runs/:id/tasks': ['/runs/{run}/tasks?limit=500'],
   '/search': ['/search?q=turn'],
   '/tasks/:digest': ['/tasks/{task}'],

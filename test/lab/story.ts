@@ -345,7 +345,7 @@ async function recordTrainer(
     },
   })
   const none = { members: 0, sampledTokens: 0 }
-  const members = rows.map(({ rollout }, slot) => ({
+  const members = rows.map(({ rollout, label }, slot) => ({
     rolloutId: rollout,
     slot: 10 + slot,
     attempt: 0,
@@ -354,6 +354,7 @@ async function recordTrainer(
     verdict: { id: newId(), status: 'scored' as const, reward: slot },
     cut: null,
     sampledTokens: 100 + 50 * slot,
+    weights: [label],
   }))
   const lost = { ...members[0], rolloutId: newId(), slot: 12, out: 'infra' as const, verdict: null }
   await catalogue.settleRound({

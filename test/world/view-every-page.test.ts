@@ -29,6 +29,7 @@ const pages: Readonly<Record<string, string>> = {
   '/runs/{run}?tab=tasks': 'tbody a',
   '/runs/{run}?tab=curves': '.chart',
   '/runs/{run}?tab=failures': 'tbody a',
+  '/runs/{run}?tab=nulls': 'tbody td',
   '/runs/{run}?tab=settings': 'pre',
   '/tasks/{task}': 'tbody a',
   '/groups/{group}': 'tbody tr',

@@ -230,6 +230,7 @@ describe.skipIf(chromiumProgram === undefined)('the viewer in a browser', () => 
     '/runs/RUN?tab=groups',
     '/runs/RUN?tab=tasks',
     '/runs/RUN?tab=curves',
+    '/runs/RUN?tab=nulls',
     '/sessions/SESSION',
   ])('has no serious fault of accessibility at %s, light and dark', async (path) => {
     for (const colorScheme of ['light', 'dark'] as const) {

@@ -4,12 +4,13 @@ import { Shown, useRead } from './load.tsx'
 import { place, withQuery } from './router.ts'
 import { RolloutTable } from './rollout-table.tsx'
 import { RunCurves } from './run-curves.tsx'
+import { RunNulls } from './run-nulls.tsx'
 import { RunTasks } from './task-view.tsx'
 import { moment, number, shortId, visible, Words } from './text.tsx'
 
-const tabs = ['rollouts', 'groups', 'tasks', 'curves', 'failures', 'settings'] as const
+const tabs = ['rollouts', 'groups', 'tasks', 'curves', 'failures', 'nulls', 'settings'] as const
 
-/** A run: what it came to, and its rollouts, groups, tasks, curves and failures. */
+/** A run: what it came to, and its rollouts, groups, tasks, curves, failures and missing numbers. */
 export function RunView({ id }: { readonly id: string }) {
   const pulse = usePulse<RunPulse>(`/view/api/runs/${id}/pulse`, ({ isWhole }) => !isWhole)
   const version = pulse.value?.version ?? 0
@@ -43,6 +44,7 @@ export function RunView({ id }: { readonly id: string }) {
             {tab === 'tasks' ? <RunTasks runId={id} version={version} /> : null}
             {tab === 'curves' ? <RunCurves runId={id} version={version} /> : null}
             {tab === 'failures' ? <Failures runId={id} failures={page.failures} /> : null}
+            {tab === 'nulls' ? <RunNulls runId={id} version={version} /> : null}
             {tab === 'settings' ? <pre>{visible(JSON.stringify(page.run.config, null, 2))}</pre> : null}
           </>
         )}

@@ -1,4 +1,4 @@
-import type { Given, RunTraining, StepMetrics } from '../../trajectory/index.ts'
+import { type Given, type NullShare, nullShareOf, type RunTraining, type StepMetrics } from '../../trajectory/index.ts'
 import type { Curve, CurvePage, Means } from './contract.ts'
 import { isEffective, mean, type ReadRollout, rewardsOf } from './rollout-lines.ts'
 
@@ -13,6 +13,7 @@ const maxNameChars = 200
 export function curvePage(
   rollouts: readonly ReadRollout[],
   training: Pick<RunTraining, 'metrics' | 'given' | 'ordinals'>,
+  nulls: NullShare,
 ): CurvePage {
   const told = training.metrics()
   const standing = told.filter(({ undone }) => !undone)
@@ -41,7 +42,7 @@ export function curvePage(
     undone: told.length - standing.length,
     curves: curves.slice(0, mostCurves),
     left: Math.max(0, curves.length - mostCurves),
-    weights: byWeights(rollouts, training.ordinals),
+    weights: byWeights(rollouts, training.ordinals, nulls.versions),
     parts: inParts(rollouts),
   }
 }
@@ -77,7 +78,11 @@ function ofDispositions(steps: readonly number[], given: ReadonlyMap<number, rea
   ]
 }
 
-function byWeights(rollouts: readonly ReadRollout[], ordinals: ReadonlyMap<string, number>): CurvePage['weights'] {
+function byWeights(
+  rollouts: readonly ReadRollout[],
+  ordinals: ReadonlyMap<string, number>,
+  nulls: NullShare['versions'],
+): CurvePage['weights'] {
   const found = new Map<string, ReadRollout[]>()
   for (const one of rollouts) {
     for (const label of one.handed?.labels ?? []) {
@@ -86,10 +91,18 @@ function byWeights(rollouts: readonly ReadRollout[], ordinals: ReadonlyMap<strin
       else own.push(one)
     }
   }
-  return [...found]
-    .map(([label, own]) => ({ label, ordinal: ordinals.get(label) ?? null, ...meansOf(own) }))
-    .toSorted((a, b) => (a.ordinal ?? -1) - (b.ordinal ?? -1))
-    .slice(-mostWeights)
+  return (
+    [...found]
+      // A trainer gets members with a number only; the rounds list the others.
+      .map(([label, own]) => ({
+        label,
+        ordinal: ordinals.get(label) ?? null,
+        ...meansOf(own),
+        nullShare: nulls[label]?.share ?? null,
+      }))
+      .toSorted((a, b) => (a.ordinal ?? -1) - (b.ordinal ?? -1))
+      .slice(-mostWeights)
+  )
 }
 
 function inParts(rollouts: readonly ReadRollout[]): readonly Means[] {
@@ -103,13 +116,12 @@ function inParts(rollouts: readonly ReadRollout[]): readonly Means[] {
 
 function meansOf(rollouts: readonly ReadRollout[]): Means {
   const effective = rollouts.filter(isEffective)
-  const ended = rollouts.filter(({ line }) => line.end !== null)
   return {
     rollouts: rollouts.length,
     effective: effective.length,
     meanReward: mean(rewardsOf(effective)),
     meanTokens: mean(rollouts.flatMap(({ sampledTokens }) => sampledTokens ?? [])),
-    nullShare: ended.length === 0 ? null : ended.filter(({ line }) => line.reward === null).length / ended.length,
+    nullShare: nullShareOf(rollouts.map(({ counted }) => counted)).share,
     meanAge: mean(rollouts.flatMap(({ handed }) => handed?.age ?? [])),
   }
 }

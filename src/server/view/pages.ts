@@ -1,5 +1,12 @@
 import type { Digest, Event, Id } from '../../core/index.ts'
-import { type RunRecord, type StoreReader, verdictInForce } from '../../trajectory/index.ts'
+import {
+  MemberWeights,
+  type NullShare,
+  nullShareOf,
+  type RunRecord,
+  type StoreReader,
+  verdictInForce,
+} from '../../trajectory/index.ts'
 import type {
   CallPlace,
   CurvePage,
@@ -7,6 +14,8 @@ import type {
   GroupLine,
   GroupPage,
   MemberLine,
+  NullLine,
+  NullPage,
   RolloutComparison,
   RolloutDetail,
   RolloutPulse,
@@ -53,6 +62,8 @@ const mostComponents = 8
 const mostVerdicts = 10
 const maxEvidenceChars = 32_000
 const maxInstructionChars = 64_000
+/** Weights that a page of missing numbers gets. */
+const mostNullVersions = 200
 
 interface Kept<T> {
   readonly value: Promise<T>
@@ -71,6 +82,7 @@ interface Story {
 interface RunBook {
   readonly book: RolloutBook
   readonly training: HandedOfRun
+  readonly weights: MemberWeights
 }
 
 /** Reads a store for the viewer's pages. */
@@ -98,17 +110,18 @@ export class ViewPages {
   /**
    * The rollouts of a run, as far as they are read by now: of a large run that nobody looked at yet, a part. Throws `NOT_FOUND`.
    */
-  async read(runId: Id, budgetMs: number = partMs): Promise<BookRead & Pick<RunBook, 'training'>> {
+  async read(runId: Id, budgetMs: number = partMs): Promise<BookRead & Omit<RunBook, 'book'>> {
     await this.#reader.catalogue.run(runId)
-    const { book, training } = recent(this.#books, runId, () => this.#bookOf(runId))
-    return { ...(await book.read(budgetMs)), training }
+    const { book, ...rest } = recent(this.#books, runId, () => this.#bookOf(runId))
+    return { ...(await book.read(budgetMs)), ...rest }
   }
 
   #bookOf(runId: Id): RunBook {
     const { catalogue, trainer } = this.#reader
     const training = new HandedOfRun(trainer, runId)
     const count = (): Promise<number> => catalogue.countRollouts({ runId })
-    return { book: new RolloutBook(catalogue, { runId }, { count, handed: training }), training }
+    const book = new RolloutBook(catalogue, { runId }, { count, handed: training })
+    return { book, training, weights: new MemberWeights(catalogue, runId) }
   }
 
   /** Every rollout of a run, read in parts until all are there. Throws `NOT_FOUND`. */
@@ -135,8 +148,20 @@ export class ViewPages {
 
   /** A run over time. Throws `NOT_FOUND`. */
   async curves(id: Id): Promise<CurvePage> {
-    const { rollouts, training } = await this.read(id)
-    return curvePage(rollouts, training)
+    const read = await this.read(id)
+    return curvePage(read.rollouts, read.training, await nullsOf(read))
+  }
+
+  /** The share of missing numbers of a run; tasks and weights with the largest share first. Throws `NOT_FOUND`. */
+  async nulls(id: Id): Promise<Omit<NullPage, 'total' | 'rows' | 'next'> & { readonly lines: readonly NullLine[] }> {
+    const read = await this.read(id)
+    const { tasks, versions, ...all } = await nullsOf(read)
+    return {
+      read: extentOf(read),
+      all,
+      versions: nullLines(versions).slice(0, mostNullVersions),
+      lines: nullLines(tasks),
+    }
   }
 
   /** A task over all runs, as far as its rollouts are read by now. Throws `NOT_FOUND`. */
@@ -320,6 +345,20 @@ export class ViewPages {
     }
     return one.value
   }
+}
+
+async function nullsOf({
+  rollouts,
+  weights,
+}: Pick<BookRead, 'rollouts'> & Pick<RunBook, 'weights'>): Promise<NullShare> {
+  const sampled = await weights.read()
+  return nullShareOf(rollouts.map(({ line, counted }) => ({ ...counted, versions: sampled.get(line.id) ?? [] })))
+}
+
+function nullLines(counts: NullShare['tasks']): readonly NullLine[] {
+  return Object.entries(counts)
+    .map(([name, count]) => ({ name, ...count }))
+    .toSorted((a, b) => (b.share ?? 0) - (a.share ?? 0) || b.ended - a.ended)
 }
 
 /** How far rollouts are read, as pages are told. */

@@ -1,5 +1,11 @@
 import type { Digest, Id, Verdict } from '../../core/index.ts'
-import { type RolloutTraining, type RolloutView, verdictInForce } from '../../trajectory/index.ts'
+import {
+  type CountedAttempt,
+  countedAttempt,
+  type RolloutTraining,
+  type RolloutView,
+  verdictInForce,
+} from '../../trajectory/index.ts'
 import type { FailureLine, RolloutLine, Tally } from './contract.ts'
 
 /** A rollout with what its tables, filters and failures need. */
@@ -13,6 +19,8 @@ export interface ReadRollout {
   readonly failure: Failure | null
   /** Null where no trainer was handed a row of it. */
   readonly handed: RolloutTraining | null
+  /** Without its weights, which its round tells when it settles. */
+  readonly counted: CountedAttempt
 }
 
 /** Why a rollout failed. */
@@ -28,6 +36,7 @@ export function readRollout(view: RolloutView, task: string, handed: RolloutTrai
     sampledTokens: view.work?.sampledTokens ?? null,
     failure,
     handed,
+    counted: countedAttempt(view, task),
     line: {
       id: view.id,
       groupId: view.groupId,

@@ -58,6 +58,10 @@ export function viewRoutes(reader: StoreReader): Router {
     partOf(await pages.groups(nameOf(params)), parse(part, query, 'query')),
   )
   get('/runs/:id/curves', ({ params }) => pages.curves(nameOf(params)))
+  get('/runs/:id/nulls', async ({ params, query }) => {
+    const { lines, ...rest } = await pages.nulls(nameOf(params))
+    return { ...rest, ...partOf(lines, parse(part, query, 'query')) }
+  })
   get('/runs/:id/tasks', async ({ params, query }) => {
     const asked = parse(part, query, 'query')
     const lines = taskLines((await pages.read(nameOf(params))).rollouts)

@@ -1,5 +1,6 @@
 /** What the pages of runs over time, and of tasks, get. */
 import type { Digest, Id } from '../../core/index.ts'
+import type { NullCount, NullShare } from '../../trajectory/index.ts'
 
 /** How far the viewer has read a run; of a large one, its first pages are of a part. */
 export interface RunExtent {
@@ -19,7 +20,7 @@ export interface Means {
   readonly meanReward: number | null
   /** Sampled tokens, over rollouts whose agent was done. */
   readonly meanTokens: number | null
-  /** Part of the ended rollouts without a number, from 0 to 1. */
+  /** Part of the ended rollouts without a number that counts, from 0 to 1. */
   readonly nullShare: number | null
   /** Age of the weights when a trainer was handed the rollout, in announced weights. */
   readonly meanAge: number | null
@@ -89,4 +90,17 @@ export interface TaskDetail {
   /** Rows that are not shown. */
   readonly left: number
   readonly read: RunExtent
+}
+
+/** The share of missing numbers of a task, or of weights. */
+export type NullLine = NullCount & { readonly name: string }
+
+/** The share of missing numbers of a run, with a part of its tasks. */
+export interface NullPage {
+  readonly total: number
+  readonly rows: readonly NullLine[]
+  readonly next: number | null
+  readonly read: RunExtent
+  readonly all: Omit<NullShare, 'tasks' | 'versions'>
+  readonly versions: readonly NullLine[]
 }
