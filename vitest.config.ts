@@ -48,6 +48,7 @@ export default defineConfig({
       { extends: true, test: { name: 'own process', include: all, exclude: [...never, ...shared] } },
       { extends: true, test: { name: sharedProject, include: shared, exclude: never, isolate: false } },
     ],
+    environment: './test/setup/worker.ts',
     setupFiles: [
       'test/setup/fixtures.ts',
       'test/setup/environment.ts',

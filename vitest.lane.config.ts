@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/{torture,real,world}/**/*.test.ts'],
+    environment: './test/setup/worker.ts',
     setupFiles: ['test/setup/fixtures.ts'],
     fileParallelism: false,
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node-compile') },

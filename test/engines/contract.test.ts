@@ -18,7 +18,7 @@ import {
   vllm011,
   vllm032,
 } from '../../src/testing/engine/index.ts'
-import { startEngine } from '../proxy/support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
 
 const fixtures: readonly (readonly [EngineFixture, (url: string) => EngineAdapter])[] = [
   [vllm032, (url) => vllmEngine({ url, version: '0.32.0' })],
@@ -56,8 +56,8 @@ const apis: readonly (readonly [string, readonly string[], (url: string) => Engi
 for (const [wire, flags, adapter] of apis) {
   engineContract(`scripted engine as ${wire} ${flags.join(' ')}`, {
     start: async () => {
-      const engine = await startEngine('--wire', wire, ...flags)
-      return { adapter: adapter(engine.url), model: 'scripted-hermes', [Symbol.asyncDispose]: () => engine.stop() }
+      const engine = await useEngine('--wire', wire, ...flags)
+      return { adapter: adapter(engine.url), model: 'scripted-hermes', [Symbol.asyncDispose]: async () => undefined }
     },
     givesIds: wire !== 'openai',
     splices: wire !== 'openai',

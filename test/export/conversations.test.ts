@@ -8,9 +8,11 @@ import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chatRequestOf, createProxy, vllmEngine } from '../../src/proxy/index.ts'
 import { openRecording } from '../../src/rollout/index.ts'
-import { openStore, runExport, type Store } from '../../src/trajectory/index.ts'
+import { runExport, type Store } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { script, startEngine, type TestEngine } from '../proxy/support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { useStore } from '../fixtures/use-store.ts'
+import { script, type TestEngine } from '../proxy/support.ts'
 
 let engine: TestEngine
 let directory: string
@@ -19,9 +21,9 @@ let proxy: ReturnType<typeof createProxy>
 let origin: string
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   directory = tempDir()
-  store = await openStore(join(directory, 'store'))
+  store = await useStore()
   proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url: engine.url }) })
   origin = (await proxy.listen({})).origin
   const steps = [{ think: 'It is a picture.' }, { shell: 'file a.png' }, { say: 'A red square.' }]
@@ -29,8 +31,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await proxy.close()
-  await store.close()
-  await engine.stop()
 })
 
 const model = 'scripted-hermes'

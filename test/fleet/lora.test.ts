@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sglangEngine } from '../../src/proxy/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import type { TestEngine, TestProxy, TestSession } from '../proxy/support.ts'
+import type { EngineProcess, TestProxy, TestSession } from '../proxy/support.ts'
 import { ask, count, Engines, journal, sampledOf, sampling, words } from './support.ts'
 
 const engines = new Engines()
@@ -44,12 +44,12 @@ async function live(
   return outcome
 }
 
-async function listed({ url }: TestEngine): Promise<readonly string[]> {
+async function listed({ url }: EngineProcess): Promise<readonly string[]> {
   const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: { id: string; parent: string | null }[] }
   return data.flatMap(({ id, parent }) => (parent === null ? [] : [id]))
 }
 
-const load = ({ url }: TestEngine, { name, path }: { name: string; path: string }): Promise<Response> =>
+const load = ({ url }: EngineProcess, { name, path }: { name: string; path: string }): Promise<Response> =>
   fetch(`${url}/v1/load_lora_adapter`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

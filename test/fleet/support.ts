@@ -2,7 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { type EngineAdapter, type ProxyOptions, vllmEngine } from '../../src/proxy/index.ts'
 import type { Segment, SessionLog } from '../../src/trajectory/index.ts'
-import { script, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from '../proxy/support.ts'
+import {
+  script,
+  startEngine,
+  startProxy,
+  type EngineProcess,
+  type TestProxy,
+  type TestSession,
+} from '../proxy/support.ts'
 
 export const words = 'one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen'
 export const count = {
@@ -12,7 +19,7 @@ export const count = {
 
 /** Engines that the tests of a file share: starting one costs more than what is asked of it. */
 export class Engines implements AsyncDisposable {
-  readonly running: TestEngine[] = []
+  readonly running: EngineProcess[] = []
   private readonly flags: readonly string[]
   private readonly adapter: (url: string) => EngineAdapter
 
@@ -26,7 +33,7 @@ export class Engines implements AsyncDisposable {
     return this
   }
 
-  at(index: number): TestEngine {
+  at(index: number): EngineProcess {
     const engine = this.running[index]
     if (engine === undefined) throw new Error(`no engine ${index}`)
     return engine
@@ -83,7 +90,7 @@ export class Engines implements AsyncDisposable {
     await Promise.all(this.running.map((engine) => engine.kill()))
   }
 
-  private async one(...more: string[]): Promise<TestEngine> {
+  private async one(...more: string[]): Promise<EngineProcess> {
     const engine = await startEngine(...this.flags, ...more)
     await engine.control('/scripts', script('Count.', [{ say: words }]))
     return engine
@@ -107,14 +114,14 @@ export interface Generated {
   }[]
 }
 
-export async function journal(engine: TestEngine): Promise<readonly Generated[]> {
+export async function journal(engine: EngineProcess): Promise<readonly Generated[]> {
   const answer = await fetch(`${engine.url}/control/journal`)
   const { lines } = (await answer.json()) as { lines: readonly Generated[] }
   return lines.filter(({ kind }) => kind === 'generation')
 }
 
 /** Sessions that each replica has answered. */
-export async function sessionsBy(engine: TestEngine): Promise<ReadonlySet<string | undefined>> {
+export async function sessionsBy(engine: EngineProcess): Promise<ReadonlySet<string | undefined>> {
   return new Set((await journal(engine)).map(({ headers }) => headers['x-session-id']))
 }
 
@@ -138,7 +145,7 @@ export async function homeOf(engines: Engines, session: TestSession): Promise<nu
 }
 
 /** What an engine was ordered, in order. */
-export async function orders(engine: TestEngine): Promise<readonly string[]> {
+export async function orders(engine: EngineProcess): Promise<readonly string[]> {
   const answer = await fetch(`${engine.url}/control/journal`)
   const { lines } = (await answer.json()) as { lines: readonly { readonly kind: string; readonly route: string }[] }
   return lines.filter(({ kind }) => kind === 'order').map(({ route }) => route)

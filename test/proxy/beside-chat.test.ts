@@ -5,27 +5,18 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import type OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  hello,
-  payloads,
-  rawPost,
-  script,
-  startEngine,
-  startProxy,
-  type TestEngine,
-  type TestProxy,
-} from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { hello, payloads, rawPost, script, startProxy, type TestEngine, type TestProxy } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   paddock = await startProxy(engine.url)
   await engine.control('/scripts', script('Say hello.', [{ say: 'Hello there.' }]))
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 const model = 'scripted-hermes'

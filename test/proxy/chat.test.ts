@@ -1,20 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  hello,
-  payloads,
-  script,
-  shellTool,
-  startEngine,
-  startProxy,
-  type TestEngine,
-  type TestProxy,
-} from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { hello, payloads, script, shellTool, startProxy, type TestEngine, type TestProxy } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   paddock = await startProxy(engine.url)
   await engine.control(
     '/scripts',
@@ -27,7 +19,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 describe('the chat dialect', () => {

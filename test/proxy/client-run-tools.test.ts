@@ -2,7 +2,8 @@
 import type OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chatRequestOf } from '../../src/proxy/index.ts'
-import { script, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { script, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 type Input = OpenAI.Responses.ResponseInputItem
 type Body = Parameters<typeof OpenAI.Responses.prototype.create>[0]
@@ -61,7 +62,7 @@ const kinds = {
 let engine: TestEngine
 let paddock: TestProxy
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   paddock = await startProxy(engine.url)
   for (const [name, { args }] of Object.entries(kinds)) {
     const steps = [{ think: 'I look.' }, { tool: name, args }, { tool: name, args }, { say: 'It is done.' }]
@@ -70,7 +71,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 function ask({ client }: TestSession, stream: boolean, body: Omit<Body, 'stream'>): Promise<OpenAI.Responses.Response> {

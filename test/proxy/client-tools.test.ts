@@ -3,19 +3,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readObjectBody } from '../../src/proxy/dialects/translate/read.ts'
 import { readMessagesTool } from '../../src/proxy/dialects/messages/tools.ts'
 import { readEffort } from '../../src/proxy/dialects/translate/effort.ts'
-import { script, startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { script, startProxy, type TestEngine, type TestProxy } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   paddock = await startProxy(engine.url)
   await engine.control('/scripts', script('Say where you are.', [{ shell: 'pwd' }, { say: 'In the workspace.' }]))
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 const model = 'scripted-hermes'

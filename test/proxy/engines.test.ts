@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { probeEngine, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
-import { hello, payloads, startEngine, startProxy } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { hello, payloads, startProxy } from './support.ts'
 
 describe('probeEngine', () => {
   it.each([
@@ -12,30 +13,26 @@ describe('probeEngine', () => {
     ['temperature_logprobs', 'temperature'],
     ['processed_logprobs', 'processed'],
   ])('finds out what a vLLM with %s gives', async (mode, logprobKind) => {
-    const engine = await startEngine('--logprobs-mode', mode)
-    try {
-      expect(await probeEngine(`${engine.url}/v1/`)).toEqual({
-        url: engine.url,
-        kind: 'vllm',
-        models: ['scripted-hermes'],
-        model: 'scripted-hermes',
-        version: '0.32.0',
-        givesIds: true,
-        givesPromptIds: true,
-        givesLogprobs: true,
-        givesToolCalls: true,
-        streamsIds: true,
-        routedExperts: false,
-        strictThinking: false,
-        splice: 'derender',
-        spliceVoid: null,
-        logprobKind,
-        maxModelLen: 131072,
-        missing: [],
-      })
-    } finally {
-      await engine.stop()
-    }
+    const engine = await useEngine('--logprobs-mode', mode)
+    expect(await probeEngine(`${engine.url}/v1/`)).toEqual({
+      url: engine.url,
+      kind: 'vllm',
+      models: ['scripted-hermes'],
+      model: 'scripted-hermes',
+      version: '0.32.0',
+      givesIds: true,
+      givesPromptIds: true,
+      givesLogprobs: true,
+      givesToolCalls: true,
+      streamsIds: true,
+      routedExperts: false,
+      strictThinking: false,
+      splice: 'derender',
+      spliceVoid: null,
+      logprobKind,
+      maxModelLen: 131072,
+      missing: [],
+    })
   })
 
   it.each([
@@ -43,30 +40,26 @@ describe('probeEngine', () => {
     ['temperature_logprobs', 'temperature'],
     ['processed_logprobs', 'processed'],
   ])('finds out what an SGLang with %s gives', async (mode, logprobKind) => {
-    const engine = await startEngine('--wire', 'sglang', '--logprobs-mode', mode)
-    try {
-      expect(await probeEngine(`${engine.url}/v1/`)).toEqual({
-        url: engine.url,
-        kind: 'sglang',
-        models: ['scripted-hermes'],
-        model: 'scripted-hermes',
-        version: '0.5.16',
-        givesIds: true,
-        givesPromptIds: true,
-        givesLogprobs: true,
-        givesToolCalls: true,
-        streamsIds: true,
-        routedExperts: false,
-        strictThinking: false,
-        splice: 'chat',
-        spliceVoid: null,
-        logprobKind,
-        maxModelLen: 131072,
-        missing: [],
-      })
-    } finally {
-      await engine.stop()
-    }
+    const engine = await useEngine('--wire', 'sglang', '--logprobs-mode', mode)
+    expect(await probeEngine(`${engine.url}/v1/`)).toEqual({
+      url: engine.url,
+      kind: 'sglang',
+      models: ['scripted-hermes'],
+      model: 'scripted-hermes',
+      version: '0.5.16',
+      givesIds: true,
+      givesPromptIds: true,
+      givesLogprobs: true,
+      givesToolCalls: true,
+      streamsIds: true,
+      routedExperts: false,
+      strictThinking: false,
+      splice: 'chat',
+      spliceVoid: null,
+      logprobKind,
+      maxModelLen: 131072,
+      missing: [],
+    })
   })
 
   it.each([
@@ -84,25 +77,17 @@ describe('probeEngine', () => {
       ['token ids'],
     ],
   ] as const)('says how SGLang can be spliced: %s', async (_name, flags, found, missing) => {
-    const engine = await startEngine('--wire', 'sglang', ...flags)
-    try {
-      const probe = await probeEngine(engine.url)
-      expect(probe).toMatchObject({ kind: 'sglang', givesLogprobs: true, logprobKind: 'temperature', ...found })
-      expect(probe.missing.map((item) => item.what)).toEqual(missing)
-    } finally {
-      await engine.stop()
-    }
+    const engine = await useEngine('--wire', 'sglang', ...flags)
+    const probe = await probeEngine(engine.url)
+    expect(probe).toMatchObject({ kind: 'sglang', givesLogprobs: true, logprobKind: 'temperature', ...found })
+    expect(probe.missing.map((item) => item.what)).toEqual(missing)
   })
 
   it('names what a plain server lacks and what to do about it', async () => {
-    const engine = await startEngine('--wire', 'openai', '--no-logprobs')
-    try {
-      const probe = await probeEngine(engine.url)
-      expect(probe).toMatchObject({ kind: 'openai', givesIds: false, givesLogprobs: false, logprobKind: 'unknown' })
-      expect(probe.missing.map((item) => item.what)).toEqual(['token ids', 'logprobs'])
-    } finally {
-      await engine.stop()
-    }
+    const engine = await useEngine('--wire', 'openai', '--no-logprobs')
+    const probe = await probeEngine(engine.url)
+    expect(probe).toMatchObject({ kind: 'openai', givesIds: false, givesLogprobs: false, logprobKind: 'unknown' })
+    expect(probe.missing.map((item) => item.what)).toEqual(['token ids', 'logprobs'])
   })
 
   it.each([
@@ -171,7 +156,7 @@ describe('probeEngine', () => {
   })
 
   it('asks for tools and for the kind of logprobs at once, since each waits as long as the queue of the engine', async () => {
-    const engine = await startEngine()
+    const engine = await useEngine()
     const [tools, kind] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const server = createServer((request, response) => {
       const forward = async (): Promise<void> => {
@@ -198,7 +183,6 @@ describe('probeEngine', () => {
       expect(await probeEngine(`http://127.0.0.1:${port}`)).toMatchObject({ givesToolCalls: true, logprobKind: 'raw' })
     } finally {
       server.close()
-      await engine.stop()
     }
   })
 
@@ -340,12 +324,8 @@ describe('fingerprints', () => {
   it.each(['vllm', 'sglang'] as const)('tell tokenizers and templates apart by what they do: %s', async (wire) => {
     const adapter = wire === 'vllm' ? vllmEngine : sglangEngine
     const of = async (model: string) => {
-      const engine = await startEngine('--wire', wire, '--model', model)
-      try {
-        return await adapter({ url: engine.url }).fingerprint()
-      } finally {
-        await engine.stop()
-      }
+      const engine = await useEngine('--wire', wire, '--model', model)
+      return await adapter({ url: engine.url }).fingerprint()
     }
     const [hermes, again, qwen, llama] = await Promise.all(
       ['scripted-hermes', 'scripted-hermes', 'scripted-qwen', 'scripted-llama'].map(of),

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { callFaultsOf, openStore } from '../../src/trajectory/index.ts'
 import { type CallEnd, startToll, type Toll } from '../lab/toll.ts'
-import { hello, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { hello, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 let engine: TestEngine
 let toll: Toll
@@ -16,14 +17,13 @@ let ahead = 0
 const clock = { now: () => Date.now(), monotonic: () => performance.now() + ahead }
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   toll = await startToll(engine.url)
   paddock = await startProxy(toll.url, { clock })
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
   await toll[Symbol.asyncDispose]()
-  await engine.stop()
 })
 afterEach(() => toll.next())
 

@@ -1,7 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { FunctionCallingConfigMode, GoogleGenAI, type GenerateContentResponse } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { script, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { script, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 /**
  * What all dialects can ask for, each through its official client, streamed and not, with both token strategies. The
@@ -11,14 +12,13 @@ let engine: TestEngine
 let paddock: TestProxy
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   paddock = await startProxy(engine.url)
   await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven' }]))
   await engine.control('/scripts', script('Look twice.', [{ parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }]))
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 const model = 'scripted-hermes'

@@ -5,18 +5,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildRows, type SessionLog } from '../../src/trajectory/index.ts'
 import { model } from './harnesses.ts'
-import { script, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { script, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   await engine.control('/scripts', script('Begin.', [{ say: 'one two three four five six' }]))
   paddock = await startProxy(engine.url)
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 const toolNamed = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })

@@ -2,16 +2,16 @@
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { fsck, openStore } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { hello, rawPost, startEngine, startProxy, type TestEngine } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { hello, rawPost, startProxy, type TestEngine } from './support.ts'
 
 let engine: TestEngine
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
 })
-afterAll(async () => engine.stop())
 
 const { model } = hello
 const text = 'Say hello.'

@@ -10,15 +10,8 @@ import {
 } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chatRequestOf } from '../../src/proxy/index.ts'
-import {
-  script,
-  rawPost,
-  startEngine,
-  startProxy,
-  type TestEngine,
-  type TestProxy,
-  type TestSession,
-} from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { script, rawPost, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
@@ -26,9 +19,9 @@ let smallEngine: TestEngine
 let small: TestProxy
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   paddock = await startProxy(engine.url)
-  smallEngine = await startEngine('--max-model-len', '64')
+  smallEngine = await useEngine('--max-model-len', '64')
   small = await startProxy(smallEngine.url)
   const steps = [{ think: 'I look.' }, { shell: 'ls -la' }, { say: 'Done.' }]
   await engine.control('/scripts', script('List the files.', steps))
@@ -42,9 +35,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
   await small[Symbol.asyncDispose]()
-  await smallEngine.stop()
 })
 
 const model = 'scripted-hermes'

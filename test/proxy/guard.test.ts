@@ -4,18 +4,18 @@ import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hello, rawPost, startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { hello, rawPost, startProxy, type TestEngine, type TestProxy } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   paddock = await startProxy(engine.url, { limits: { maxBodyBytes: 64 * 1024, maxHeaderBytes: 8192 } })
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 const errorOf = async (answer: { text(): Promise<string> }) => JSON.parse(await answer.text()).error

@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { script, rawPost, startEngine, startProxy, type TestEngine, testStore } from './support.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { script, rawPost, startProxy, type TestEngine, testStore } from './support.ts'
 
 let engine: TestEngine
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   await engine.control('/scripts', script('Look.', [{ think: 'I look.' }, { shell: 'ls' }]))
-})
-afterAll(async () => {
-  await engine.stop()
 })
 
 const model = 'scripted-hermes'

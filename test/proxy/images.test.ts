@@ -1,19 +1,19 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { script, startEngine, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { script, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   paddock = await startProxy(engine.url)
   await engine.control('/scripts', script('What is this?', [{ say: 'A red square.' }]))
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 const model = 'scripted-hermes'

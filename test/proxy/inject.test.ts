@@ -10,18 +10,18 @@ import {
 } from '../../src/trajectory/index.ts'
 import { checkSession } from '../../src/trajectory/fsck/session-checks.ts'
 import { chat, type Harness, harnesses, sameTools, tidyScript } from './harnesses.ts'
-import { startEngine, startProxy, testStore, type TestEngine, type TestProxy } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { startProxy, testStore, type TestEngine, type TestProxy } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   await engine.control('/scripts', tidyScript)
   paddock = await startProxy(engine.url)
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 const atSystem: Injection = { at: 'system', text: 'Be brief, says heron.', label: 'rule', keep: 'always' }
@@ -161,7 +161,7 @@ it.each(['record', 'splice'] as const)(
 it.each(['scripted-qwen3', 'scripted-qwen3-thinking', 'scripted-llama'])(
   'templates that write the past otherwise fork as without, and the clean rows are those of a session without (%s)',
   async (model) => {
-    const other = await startEngine('--model', model)
+    const other = await useEngine('--model', model)
     await other.control('/scripts', tidyScript)
     const on = await startProxy(other.url)
     try {
@@ -173,7 +173,6 @@ it.each(['scripted-qwen3', 'scripted-qwen3-thinking', 'scripted-llama'])(
       }
     } finally {
       await on[Symbol.asyncDispose]()
-      await other.stop()
     }
   },
 )

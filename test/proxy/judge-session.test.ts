@@ -5,10 +5,9 @@ import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createProxy, type Listener, openaiEngine, type Proxy } from '../../src/proxy/index.ts'
 import { createJudge, parseRubric } from '../../src/reward/index.ts'
-import { openStore, type Store } from '../../src/trajectory/index.ts'
-import { tempDir } from '../fixtures/temp-dir.ts'
+import type { Store } from '../../src/trajectory/index.ts'
+import { useStore } from '../fixtures/use-store.ts'
 
-let directory: string
 let server: Server
 let store: Store
 let proxy: Proxy
@@ -16,7 +15,6 @@ let listener: Listener
 
 /** A judge that reads: GOOD is yes. */
 beforeAll(async () => {
-  directory = tempDir()
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.setHeader('content-type', 'application/json')
     if (request.method === 'GET') {
@@ -42,14 +40,13 @@ beforeAll(async () => {
   server = createServer((request, response) => void serve(request, response))
   await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-  store = await openStore(directory)
+  store = await useStore()
   proxy = createProxy({ recorder: store.recorder, engine: openaiEngine({ url }) })
   listener = await proxy.listen({ port: 0 })
 })
 afterAll(async () => {
   await listener.close()
   await proxy.close()
-  await store.close()
   server.closeAllConnections()
   server.close()
 })

@@ -1,14 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  script,
-  rawPost,
-  startEngine,
-  startProxy,
-  type TestEngine,
-  type TestProxy,
-  type TestSession,
-} from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { script, rawPost, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
@@ -16,9 +9,9 @@ let smallEngine: TestEngine
 let small: TestProxy
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   paddock = await startProxy(engine.url)
-  smallEngine = await startEngine('--max-model-len', '64')
+  smallEngine = await useEngine('--max-model-len', '64')
   small = await startProxy(smallEngine.url)
   await engine.control(
     '/scripts',
@@ -32,9 +25,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
   await small[Symbol.asyncDispose]()
-  await smallEngine.stop()
 })
 
 const model = 'scripted-hermes'

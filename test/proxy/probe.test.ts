@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openaiEngine, type ProxyOptions, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
 import { buildRows, promptOfCall, type SessionLog } from '../../src/trajectory/index.ts'
 import { chat, sameTools, tidyScript } from './harnesses.ts'
-import { startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { startProxy, type TestEngine, type TestProxy, testStore } from './support.ts'
 
 const rowOptions = { rolloutId: 'r', groupId: 'g', taskDigest: 't' }
 const signal = new AbortController().signal
@@ -22,15 +23,17 @@ describe.each([
 ])('$wire', ({ wire, model, adapter }) => {
   let engine: TestEngine
   let paddock: TestProxy
+  let store: Awaited<ReturnType<typeof testStore>>
   beforeAll(async () => {
-    engine = await startEngine('--wire', wire, '--model', model)
+    engine = await useEngine('--wire', wire, '--model', model)
     await engine.control('/scripts', tidyScript)
-    const own: Partial<ProxyOptions> = { engine: adapter({ url: engine.url }) }
+    store = await testStore()
+    const own: Partial<ProxyOptions> = { engine: adapter({ url: engine.url }), recorder: store.recorder }
     paddock = await startProxy(engine.url, own)
   })
   afterAll(async () => {
     await paddock[Symbol.asyncDispose]()
-    await engine.stop()
+    await store[Symbol.asyncDispose]()
   })
 
   it('sample behind the exact prompt of a call, and are recorded as what they are', async () => {
@@ -99,7 +102,7 @@ describe.each([
 })
 
 it('calls of harnesses go first, and a probe waits through a pause for weights under whose salt it is asked', async () => {
-  const engine = await startEngine()
+  const engine = await useEngine()
   const paddock = await startProxy(engine.url, { limits: { maxInFlight: 1 } })
   try {
     await engine.control('/scripts', tidyScript)
@@ -146,13 +149,13 @@ it('calls of harnesses go first, and a probe waits through a pause for weights u
     expect(await engine.generation(answer.callId)).toMatchObject({ cacheSalt: 'weights-step-1' })
   } finally {
     await paddock[Symbol.asyncDispose]()
-    await engine.stop()
   }
 })
 
 it('an engine that takes no ids is refused by name, and nothing is recorded', async () => {
-  const engine = await startEngine('--wire', 'openai')
-  const paddock = await startProxy(engine.url, { engine: openaiEngine({ url: engine.url }) })
+  const engine = await useEngine('--wire', 'openai')
+  await using store = await testStore()
+  const paddock = await startProxy(engine.url, { engine: openaiEngine({ url: engine.url }), recorder: store.recorder })
   try {
     const ids = Int32Array.from([5, 6])
     const order = { of: 'c', rolloutId: 'r', ids, model: null, k: 1, maxTokens: 1, temperature: 1, signal }
@@ -162,6 +165,5 @@ it('an engine that takes no ids is refused by name, and nothing is recorded', as
     expect(await paddock.recorder.sessions()).toEqual([])
   } finally {
     await paddock[Symbol.asyncDispose]()
-    await engine.stop()
   }
 })

@@ -14,18 +14,18 @@ import {
   tidyScript,
   type Tools,
 } from './harnesses.ts'
-import { startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { startProxy, type TestEngine, type TestProxy } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   await engine.control('/scripts', tidyScript)
   paddock = await startProxy(engine.url)
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 interface Played {

@@ -1,22 +1,14 @@
 import type OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chatRequestOf } from '../../src/proxy/index.ts'
-import {
-  payloads,
-  script,
-  rawPost,
-  startEngine,
-  startProxy,
-  type TestEngine,
-  type TestProxy,
-  type TestSession,
-} from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { payloads, script, rawPost, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   paddock = await startProxy(engine.url)
   const steps = [{ think: 'I look.' }, { shell: 'ls -la' }, { say: 'Done.' }]
   await engine.control('/scripts', script('List the files.', steps))
@@ -30,7 +22,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 const model = 'scripted-hermes'

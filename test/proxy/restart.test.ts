@@ -1,16 +1,16 @@
 /** A proxy ends, another one goes on over the same store: keys, conversations, stored responses and handles hold. */
 import { join } from 'node:path'
 import OpenAI from 'openai'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { buildRows, openStore } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { revivingProxy } from '../kill/reviving.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
 import {
   hello,
   script,
   rawPost,
   shellTool,
-  startEngine,
   startProxy,
   type TestEngine,
   type TestProxy,
@@ -29,11 +29,10 @@ const steps = [
 
 let engine: TestEngine
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   await engine.control('/scripts', script('List the files.', steps))
   await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
 })
-afterAll(async () => engine.stop())
 
 type Message = OpenAI.Chat.Completions.ChatCompletionMessageParam
 

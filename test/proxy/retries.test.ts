@@ -3,28 +3,19 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  hello,
-  payloads,
-  script,
-  startEngine,
-  startProxy,
-  type TestEngine,
-  type TestProxy,
-  type TestSession,
-} from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { hello, payloads, script, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
 
 beforeAll(async () => {
-  engine = await startEngine('--tokens-per-second', '60')
+  engine = await useEngine('--tokens-per-second', '60')
   await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six' }]))
   paddock = await startProxy(engine.url)
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 const count = { model: 'scripted-hermes', messages: [{ role: 'user' as const, content: 'Count.' }] }

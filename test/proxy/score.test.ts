@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openaiEngine, type ProxyOptions, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
 import { buildRows, type SessionLog } from '../../src/trajectory/index.ts'
 import { chat, sameTools, tidyScript } from './harnesses.ts'
-import { startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { startProxy, type TestEngine, type TestProxy } from './support.ts'
 
 const rowsOf = (log: SessionLog) => buildRows(log, { rolloutId: 'r', groupId: 'g', taskDigest: 't' }).rows
 
@@ -16,14 +17,13 @@ describe.each([
   let engine: TestEngine
   let paddock: TestProxy
   beforeAll(async () => {
-    engine = await startEngine('--wire', wire, '--model', model)
+    engine = await useEngine('--wire', wire, '--model', model)
     await engine.control('/scripts', tidyScript)
     const own: Partial<ProxyOptions> = { engine: adapter({ url: engine.url }) }
     paddock = await startProxy(engine.url, own)
   })
   afterAll(async () => {
     await paddock[Symbol.asyncDispose]()
-    await engine.stop()
   })
 
   it('what was sampled has its recorded logprobs again', async () => {
@@ -60,7 +60,7 @@ describe.each([
 })
 
 it('other weights than asked for are refused, also in a pause', async () => {
-  const engine = await startEngine()
+  const engine = await useEngine()
   const paddock = await startProxy(engine.url)
   try {
     const sequences = [Int32Array.from([5, 6, 7])]
@@ -76,18 +76,16 @@ it('other weights than asked for are refused, also in a pause', async () => {
     await expect(paddock.proxy.scoreIds({ sequences, ifVersion: null })).resolves.toMatchObject({ weightVersion })
   } finally {
     await paddock[Symbol.asyncDispose]()
-    await engine.stop()
   }
 })
 
 it('an engine without a route for it is refused by name', async () => {
-  const engine = await startEngine('--wire', 'openai')
+  const engine = await useEngine('--wire', 'openai')
   const paddock = await startProxy(engine.url, { engine: openaiEngine({ url: engine.url }) })
   try {
     const asked = { sequences: [Int32Array.from([5, 6])], ifVersion: null }
     await expect(paddock.proxy.scoreIds(asked)).rejects.toMatchObject({ code: 'ENGINE_INCAPABLE' })
   } finally {
     await paddock[Symbol.asyncDispose]()
-    await engine.stop()
   }
 })

@@ -10,7 +10,8 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ShardSet } from '../../src/cli/node/shard-set.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { hello, script, startEngine, type TestEngine } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { hello, script, type TestEngine } from './support.ts'
 
 interface Opened {
   readonly id: string
@@ -30,7 +31,7 @@ let again = Promise.withResolvers<string>()
 
 beforeAll(async () => {
   directory = tempDir()
-  engine = await startEngine()
+  engine = await useEngine()
   await engine.control('/scripts', script('Say hello.', [{ say: 'one two three four five six' }]))
   const ready = Promise.withResolvers<string>()
   ended = ShardSet.run({
@@ -55,7 +56,6 @@ beforeAll(async () => {
 afterAll(async () => {
   stop.abort()
   expect(await ended).toBe(0)
-  await engine.stop()
 })
 
 /** What a shard says to an order, one at a time. */

@@ -4,9 +4,11 @@ import { zstdDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId, sha256 } from '../../src/core/index.ts'
 import { openaiEngine, sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
-import { openStore, runExport, type Store } from '../../src/trajectory/index.ts'
+import { runExport, type Store } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine, startProxy, type TestEngine, type TestProxy } from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { useStore } from '../fixtures/use-store.ts'
+import { startProxy, type TestEngine, type TestProxy } from './support.ts'
 
 /** Experts of a token by the rule that the scripted engine follows instead of a router: layers of two. */
 const expertsOf = (ids: readonly number[]): number[] =>
@@ -40,8 +42,8 @@ describe.each(apis)('side channels, %s', (wire, adapter) => {
   let paddock: TestProxy
   beforeAll(async () => {
     directory = tempDir()
-    engine = await startEngine('--wire', wire, '--routed-experts')
-    store = await openStore(join(directory, 'data'))
+    engine = await useEngine('--wire', wire, '--routed-experts')
+    store = await useStore()
     paddock = await startProxy(engine.url, {
       engine: adapter(engine.url),
       recorder: store.recorder,
@@ -50,8 +52,6 @@ describe.each(apis)('side channels, %s', (wire, adapter) => {
   })
   afterAll(async () => {
     await paddock[Symbol.asyncDispose]()
-    await store.close()
-    await engine.stop()
   })
 
   it.each([

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { vllmEngine } from '../../src/proxy/index.ts'
 import type { Recorder } from '../../src/trajectory/index.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
 import {
   hello,
   payloads,
@@ -19,11 +20,10 @@ import {
 let engine: TestEngine
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
   await engine.control('/scripts', script('List the files.', [{ shell: 'ls -la' }, { say: 'Done.' }]))
 })
-afterAll(() => engine.stop())
 
 const count = { model: 'scripted-hermes', messages: [{ role: 'user', content: 'Count.' }] }
 
@@ -166,27 +166,23 @@ describe('commit before it can be acted on', () => {
 
 describe('when somebody goes away', () => {
   it.each(['finish', 'abort'] as const)('the policy %s decides what becomes of the engine', async (onDisconnect) => {
-    const slow = await startEngine('--tokens-per-second', '40')
-    try {
-      await slow.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
-      await using paddock = await startProxy(slow.url)
-      const session = await paddock.open({ policy: { onDisconnect } })
-      const watched = new Watched(session, { ...count, stream: true })
-      await watched.sees('two')
-      watched.leave()
-      await paddock.event((event) => event.type === 'call')
-      const log = await session.log()
-      const upstream = onDisconnect === 'finish' ? 'finished' : 'aborted'
-      expect(log.calls[0]?.commit?.outcome).toEqual({ kind: 'client_gone', upstream })
-      expect(log.calls[0]?.delivery).toBe('unknown')
-      const sampled = log.segments.find((segment) => segment.origin === 'sampled')
-      const message = log.calls[0]?.commit?.choices[0]?.message ?? ''
-      expect(message.includes('nine')).toBe(onDisconnect === 'finish')
-      expect(sampled?.tokens.length).toBeGreaterThan(1)
-      expect(paddock.proxy.sessionStats(session.id).taints).toEqual([])
-    } finally {
-      await slow.stop()
-    }
+    const slow = await useEngine('--tokens-per-second', '40')
+    await slow.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
+    await using paddock = await startProxy(slow.url)
+    const session = await paddock.open({ policy: { onDisconnect } })
+    const watched = new Watched(session, { ...count, stream: true })
+    await watched.sees('two')
+    watched.leave()
+    await paddock.event((event) => event.type === 'call')
+    const log = await session.log()
+    const upstream = onDisconnect === 'finish' ? 'finished' : 'aborted'
+    expect(log.calls[0]?.commit?.outcome).toEqual({ kind: 'client_gone', upstream })
+    expect(log.calls[0]?.delivery).toBe('unknown')
+    const sampled = log.segments.find((segment) => segment.origin === 'sampled')
+    const message = log.calls[0]?.commit?.choices[0]?.message ?? ''
+    expect(message.includes('nine')).toBe(onDisconnect === 'finish')
+    expect(sampled?.tokens.length).toBeGreaterThan(1)
+    expect(paddock.proxy.sessionStats(session.id).taints).toEqual([])
   })
 
   it.each(['before_headers', 'after_headers', 'mid_token', 'before_finish'])(
@@ -232,40 +228,32 @@ describe('when somebody goes away', () => {
   })
 
   it('closing a session ends its calls and keeps what came', async () => {
-    const slow = await startEngine('--tokens-per-second', '20')
-    try {
-      await using paddock = await startProxy(slow.url)
-      const session = await paddock.open()
-      const watched = new Watched(session, { ...hello, stream: true })
-      await watched.sees('"content":"S')
-      await paddock.proxy.closeSession(session.id)
-      await watched.closed
-      expect(watched.text).toContain('SESSION_CLOSED')
-      const log = await session.log()
-      expect(log.calls[0]?.commit?.outcome).toEqual({ kind: 'client_gone', upstream: 'aborted' })
-      expect(log.segments.some((segment) => segment.origin === 'sampled' && segment.tokens.length > 0)).toBe(true)
-    } finally {
-      await slow.stop()
-    }
+    const slow = await useEngine('--tokens-per-second', '20')
+    await using paddock = await startProxy(slow.url)
+    const session = await paddock.open()
+    const watched = new Watched(session, { ...hello, stream: true })
+    await watched.sees('"content":"S')
+    await paddock.proxy.closeSession(session.id)
+    await watched.closed
+    expect(watched.text).toContain('SESSION_CLOSED')
+    const log = await session.log()
+    expect(log.calls[0]?.commit?.outcome).toEqual({ kind: 'client_gone', upstream: 'aborted' })
+    expect(log.segments.some((segment) => segment.origin === 'sampled' && segment.tokens.length > 0)).toBe(true)
   })
 })
 
 describe('when the engine is silent', () => {
   it('keeps a stream alive with comments, which are not part of the reply', async () => {
-    const slow = await startEngine('--first-token-ms', '300')
-    try {
-      await using paddock = await startProxy(slow.url, { limits: { keepAliveMs: 40 } })
-      const session = await paddock.open()
-      const watched = new Watched(session, { ...hello, stream: true })
-      await watched.sees(': keep-alive')
-      expect(watched.text.startsWith(': keep-alive')).toBe(true)
-      await watched.closed
-      const reply = Buffer.from((await session.log()).calls[0]?.commit?.reply ?? []).toString()
-      expect(reply).not.toContain('keep-alive')
-      expect(reply).toBe(watched.text.replaceAll(': keep-alive\n\n', ''))
-    } finally {
-      await slow.stop()
-    }
+    const slow = await useEngine('--first-token-ms', '300')
+    await using paddock = await startProxy(slow.url, { limits: { keepAliveMs: 40 } })
+    const session = await paddock.open()
+    const watched = new Watched(session, { ...hello, stream: true })
+    await watched.sees(': keep-alive')
+    expect(watched.text.startsWith(': keep-alive')).toBe(true)
+    await watched.closed
+    const reply = Buffer.from((await session.log()).calls[0]?.commit?.reply ?? []).toString()
+    expect(reply).not.toContain('keep-alive')
+    expect(reply).toBe(watched.text.replaceAll(': keep-alive\n\n', ''))
   })
 
   it('gives an engine up that stalls', async () => {
@@ -336,21 +324,17 @@ describe('engines that lose ids while they stream', () => {
 
 describe('engines that give no ids', () => {
   it('records text, says that the ids are missing, and invents none', async () => {
-    const plain = await startEngine('--wire', 'openai')
-    try {
-      const { openaiEngine } = await import('../../src/proxy/index.ts')
-      await using paddock = await startProxy(plain.url, { engine: openaiEngine({ url: `${plain.url}/v1` }) })
-      const session = await paddock.open()
-      for (const stream of [false, true]) expect((await session.post({ ...hello, stream })).status).toBe(200)
-      await paddock.proxy.drain()
-      const log = await session.log()
-      expect(log.segments).toEqual([])
-      for (const call of log.calls) {
-        expect(call.commit?.findings).toEqual(expect.arrayContaining(['missing_ids', 'missing_prompt_ids']))
-        expect(call.commit?.choices[0]).toMatchObject({ segmentId: null, message: expect.stringContaining('Scripted') })
-      }
-    } finally {
-      await plain.stop()
+    const plain = await useEngine('--wire', 'openai')
+    const { openaiEngine } = await import('../../src/proxy/index.ts')
+    await using paddock = await startProxy(plain.url, { engine: openaiEngine({ url: `${plain.url}/v1` }) })
+    const session = await paddock.open()
+    for (const stream of [false, true]) expect((await session.post({ ...hello, stream })).status).toBe(200)
+    await paddock.proxy.drain()
+    const log = await session.log()
+    expect(log.segments).toEqual([])
+    for (const call of log.calls) {
+      expect(call.commit?.findings).toEqual(expect.arrayContaining(['missing_ids', 'missing_prompt_ids']))
+      expect(call.commit?.choices[0]).toMatchObject({ segmentId: null, message: expect.stringContaining('Scripted') })
     }
   })
 

@@ -9,11 +9,11 @@ import type { Readable } from 'node:stream'
 import OpenAI from 'openai'
 import { createProxy, type OpenSession, type ProxyEvent, type ProxyOptions, vllmEngine } from '../../src/proxy/index.ts'
 import { openStore, type Recorder, type SessionLog } from '../../src/trajectory/index.ts'
+import { useStore } from '../fixtures/use-store.ts'
 
-/** The scripted engine as a child process. */
+/** A scripted engine and its control routes. */
 export interface TestEngine {
   readonly url: string
-  readonly pid: number
   control(path: string, body: unknown): Promise<void>
   fault(order: object): Promise<void>
   /** The journal's line of the generation that a call asked for; waits until it is written. */
@@ -22,6 +22,11 @@ export interface TestEngine {
   struck(tokens: number): Promise<void>
   /** Resolves when the engine has finished this many generations of a session. */
   finished(count: number, sessionId: string): Promise<void>
+}
+
+/** The scripted engine as a child process. */
+export interface EngineProcess extends TestEngine {
+  readonly pid: number
   kill(): Promise<void>
   stop(): Promise<void>
 }
@@ -40,12 +45,21 @@ interface JournalLine extends Generation {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export async function startEngine(...flags: string[]): Promise<TestEngine> {
+export async function startEngine(...flags: string[]): Promise<EngineProcess> {
   const child = spawn(process.execPath, ['engine/src/main.ts', '--port', '0', ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const gone = once(child, 'exit')
   const ready = JSON.parse(await firstLine(child)) as { url: string; control: string }
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    await gone
+  }
+  return { ...engineAt(ready), pid: child.pid ?? 0, kill: () => end('SIGKILL'), stop: () => end('SIGTERM') }
+}
+
+/** The control routes of a listening scripted engine. */
+export function engineAt(ready: { readonly url: string; readonly control: string }): TestEngine {
   const control = async (path: string, body: unknown) => {
     const answer = await fetch(`${ready.control}${path}`, { method: 'POST', body: JSON.stringify(body) })
     if (!answer.ok) throw new Error(`engine control ${path}: ${answer.status} ${await answer.text()}`)
@@ -54,13 +68,8 @@ export async function startEngine(...flags: string[]): Promise<TestEngine> {
     const { lines } = (await (await fetch(`${ready.control}/journal`)).json()) as { lines: readonly JournalLine[] }
     return lines.filter((line) => line.kind === 'generation')
   }
-  const end = async (signal: NodeJS.Signals) => {
-    child.kill(signal)
-    await gone
-  }
   return {
     url: ready.url,
-    pid: child.pid ?? 0,
     control,
     fault: (order) => control('/faults', order),
     generation: async (callId) => {
@@ -82,12 +91,10 @@ export async function startEngine(...flags: string[]): Promise<TestEngine> {
     finished: async (count, sessionId) => {
       while ((await journal()).filter((line) => line.headers['x-session-id'] === sessionId).length < count);
     },
-    kill: () => end('SIGKILL'),
-    stop: () => end('SIGTERM'),
   }
 }
 
-/** What a child says first. Rejects when it ends instead. */
+/** The first line that a child prints. Rejects when it ends instead. */
 export async function firstLine(child: ChildProcessByStdio<null, Readable, null>): Promise<string> {
   const ended = once(child, 'exit').then(([code, signal]) => {
     throw new Error(`${child.spawnargs.join(' ')} ended with ${String(code ?? signal)} before it said anything`)
@@ -124,7 +131,7 @@ export interface RawAnswer {
   text(): Promise<string>
 }
 
-/** A store of its own in a directory that goes with it. */
+/** A new store in a directory that goes with it. */
 export async function testStore(): Promise<
   AsyncDisposable & { readonly recorder: Recorder; readonly directory: string }
 > {
@@ -140,10 +147,9 @@ export async function testStore(): Promise<
   }
 }
 
+/** Records to the store of the worker unless it is given a recorder. */
 export async function startProxy(engineUrl: string, options: Partial<ProxyOptions> = {}): Promise<TestProxy> {
-  const own = options.recorder === undefined ? await testStore() : null
-  const recorder = options.recorder ?? own?.recorder
-  if (recorder === undefined) throw new Error('no recorder')
+  const recorder = options.recorder ?? (await useStore()).recorder
   const events: ProxyEvent[] = []
   const waiting = new Set<() => void>()
   const proxy = createProxy({
@@ -191,10 +197,7 @@ export async function startProxy(engineUrl: string, options: Partial<ProxyOption
         waiting.add(look)
         look()
       }),
-    async [Symbol.asyncDispose]() {
-      await proxy.close()
-      await own?.[Symbol.asyncDispose]()
-    },
+    [Symbol.asyncDispose]: () => proxy.close(),
   }
 }
 

@@ -1,10 +1,11 @@
 /** Message threads of Anthropic's API: a client sends its conversation once, then only what is new. */
 import Anthropic from '@anthropic-ai/sdk'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { chatRequestOf } from '../../src/proxy/index.ts'
 import type { CallRecord, SessionLog } from '../../src/trajectory/index.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
 import { expectFaithful, rows } from '../splice/support.ts'
-import { rawPost, script, startEngine, startProxy, type TestEngine, type TestSession, testStore } from './support.ts'
+import { rawPost, script, startProxy, type TestEngine, type TestSession, testStore } from './support.ts'
 
 const model = 'scripted-hermes'
 const prompt = 'Tidy up.'
@@ -22,11 +23,10 @@ const wrote = { role: 'user' as const, content: prompt }
 let engine: TestEngine
 
 beforeAll(async () => {
-  engine = await startEngine('--model', model)
+  engine = await useEngine('--model', model)
   const look = [{ shell: 'ls' }, { parallel: [{ shell: 'ls /tmp' }, { shell: 'ls /etc' }] }]
   await engine.control('/scripts', script(prompt, [...look, { think: 'Enough.', say: 'All is tidy.' }]))
 })
-afterAll(() => engine.stop())
 
 const clientOf = (session: TestSession, origin = session.url.replace(/\/v1$/, '')) =>
   new Anthropic({ apiKey: session.key, baseURL: origin, maxRetries: 0 })

@@ -1,14 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SessionLog } from '../../src/trajectory/index.ts'
-import {
-  script,
-  shellTool,
-  startEngine,
-  startProxy,
-  type TestEngine,
-  type TestProxy,
-  type TestSession,
-} from './support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { script, shellTool, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
@@ -23,13 +16,12 @@ const scripts = async (to: TestEngine) => {
 }
 
 beforeAll(async () => {
-  engine = await startEngine()
+  engine = await useEngine()
   await scripts(engine)
   paddock = await startProxy(engine.url)
 })
 afterAll(async () => {
   await paddock[Symbol.asyncDispose]()
-  await engine.stop()
 })
 
 type Message = Record<string, unknown>
@@ -129,25 +121,21 @@ describe('strategy record', () => {
   })
 
   it('a template that strips thinking forks with that cause', async () => {
-    const qwen = await startEngine('--model', 'scripted-qwen3')
-    try {
-      await scripts(qwen)
-      await using own = await startProxy(qwen.url)
-      const session = await own.open()
-      await agent(session, 'Tidy up.', {
-        model: 'scripted-qwen3',
-        observe: (text) => [{ role: 'user', content: `Go on (${text}).` }],
-      })
-      const log = await session.log()
-      await faithful(log, qwen)
-      expect(forks(log)).toContain('think_stripped')
-      const [fork] = log.calls.flatMap((call) => call.commit?.forks ?? [])
-      expect(fork?.fromCallId).toBe(log.calls[0]?.intent.id)
-      expect(fork?.tokensAffected).toBeGreaterThan(0)
-      expect(fork?.expected).not.toEqual(fork?.got)
-    } finally {
-      await qwen.stop()
-    }
+    const qwen = await useEngine('--model', 'scripted-qwen3')
+    await scripts(qwen)
+    await using own = await startProxy(qwen.url)
+    const session = await own.open()
+    await agent(session, 'Tidy up.', {
+      model: 'scripted-qwen3',
+      observe: (text) => [{ role: 'user', content: `Go on (${text}).` }],
+    })
+    const log = await session.log()
+    await faithful(log, qwen)
+    expect(forks(log)).toContain('think_stripped')
+    const [fork] = log.calls.flatMap((call) => call.commit?.forks ?? [])
+    expect(fork?.fromCallId).toBe(log.calls[0]?.intent.id)
+    expect(fork?.tokensAffected).toBeGreaterThan(0)
+    expect(fork?.expected).not.toEqual(fork?.got)
   })
 
   it('a harness that rewrites its history forks with that cause', async () => {

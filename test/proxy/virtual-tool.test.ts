@@ -7,8 +7,8 @@ import { z } from 'zod'
 import { environmentKit } from '../../src/envs/index.ts'
 import type { Box } from '../../src/sandbox/index.ts'
 import { createProxy, openaiEngine, type Proxy } from '../../src/proxy/index.ts'
-import { openStore, type Store } from '../../src/trajectory/index.ts'
-import { tempDir } from '../fixtures/temp-dir.ts'
+import type { Store } from '../../src/trajectory/index.ts'
+import { useStore } from '../fixtures/use-store.ts'
 
 const { virtualTool, makeTask } = environmentKit
 const task = makeTask({ name: 't', environment: 'e', instruction: 'i', split: 'train', data: {}, source: '' })
@@ -26,12 +26,10 @@ let answer: (
 ) => { content: string; cut?: true } | number | 'none'
 let server: Server
 let url: string
-let directory: string
 let store: Store
 let proxy: Proxy
 let listener: Awaited<ReturnType<Proxy['listen']>>
 beforeAll(async () => {
-  directory = tempDir()
   server = createServer(
     (request, response) =>
       void (async () => {
@@ -49,14 +47,13 @@ beforeAll(async () => {
   )
   await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done))
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-  store = await openStore(directory)
+  store = await useStore()
   proxy = createProxy({ recorder: store.recorder, engine: openaiEngine({ url }) })
   listener = await proxy.listen({ port: 0 })
 })
 afterAll(async () => {
   await listener.close()
   await proxy.close()
-  await store.close()
   server.closeAllConnections()
   server.close()
 })

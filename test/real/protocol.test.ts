@@ -85,7 +85,6 @@ async function use(
     await paddock.proxy.updateWeights({ ...order, mode: 'keep', cache: 'clear' })
   } finally {
     tap.stop()
-    await scripted.stop()
   }
   return kept
 }

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serve, type Serving } from '../cli/paddock.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { Engines, journal, sessionsBy } from '../fleet/support.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 import { say, talk, task, Trainer } from './trainer.ts'
 
 const engines = new Engines()
-let other: TestEngine
+let other: EngineProcess
 let directory: string
 let data: string
 let serving: Serving
@@ -191,7 +191,7 @@ describe('engines that a trainer names', () => {
   })
 })
 
-async function drawing(engine: TestEngine): Promise<number> {
+async function drawing(engine: EngineProcess): Promise<number> {
   return ((await (await fetch(`${engine.url}/control`)).json()) as { drawing: number }).drawing
 }
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/here.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 import { type Json, type JsonRound, Trainer } from './trainer.ts'
 
 interface Scores {
@@ -25,8 +25,8 @@ interface Arrays {
 
 let directory: string
 let data: string
-let reference: TestEngine
-let teacher: TestEngine
+let reference: EngineProcess
+let teacher: EngineProcess
 let serving: Serving
 let trainer: Trainer
 beforeAll(async () => {

@@ -2,22 +2,21 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createProxy, type Proxy, vllmEngine } from '../../src/proxy/index.ts'
 import { bareTask, defineHarness, runRollouts } from '../../src/rollout/index.ts'
-import { openStore, type Store } from '../../src/trajectory/index.ts'
-import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import type { Store } from '../../src/trajectory/index.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { useStore } from '../fixtures/use-store.ts'
+import type { TestEngine } from '../proxy/support.ts'
 
 let engine: TestEngine
 let store: Store
 let proxy: Proxy
 beforeAll(async () => {
-  engine = await startEngine()
-  store = await openStore(tempDir())
+  engine = await useEngine()
+  store = await useStore()
   proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url: engine.url }) })
 })
 afterAll(async () => {
   await proxy.close()
-  await store.close()
-  await engine.stop()
 })
 
 type Told = readonly [status: 'ok' | 'error', result: string]

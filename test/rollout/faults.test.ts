@@ -3,14 +3,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
 import { referenceAgent, type RunProgress, shellHarness } from '../../src/rollout/index.ts'
 import { dockerInspector, dockerProvider } from '../../src/sandbox/index.ts'
-import { containersOf, openWorld, terminalTask, type World } from './world.ts'
+import { containersOf, openOwnWorld, terminalTask, type World } from './world.ts'
 
 describe('what is not the fault of the agent', () => {
-  let world: World
+  let world: Awaited<ReturnType<typeof openOwnWorld>>
   let task: Task
 
   beforeEach(async () => {
-    world = await openWorld()
+    world = await openOwnWorld()
     task = await terminalTask('log-forensics')
   })
   afterEach(() => world[Symbol.asyncDispose]())

@@ -11,7 +11,8 @@ import { type Environment, terminal } from '../../src/envs/index.ts'
 import { createJudge, parseRubric } from '../../src/reward/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
 import { selectForExport } from '../../src/trajectory/index.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import type { TestEngine } from '../proxy/support.ts'
 import { model, openWorld, terminalTask, type World } from './world.ts'
 
 let world: World
@@ -76,7 +77,7 @@ beforeAll(async () => {
   world = await openWorld()
   task = await terminalTask('log-forensics')
   await world.script(task, [{ shell: 'echo one > one' }, { say: 'done' }])
-  judging = await startEngine('--model', 'scripted-hermes')
+  judging = await useEngine('--model', 'scripted-hermes')
   front = prepared(judging).listen(0, '127.0.0.1')
   await once(front, 'listening')
   const url = `http://127.0.0.1:${(front.address() as AddressInfo).port}`
@@ -87,7 +88,6 @@ afterAll(async () => {
   await judge[Symbol.asyncDispose]()
   front.closeAllConnections()
   front.close()
-  await judging.stop()
   await world[Symbol.asyncDispose]()
 })
 

@@ -8,7 +8,7 @@ import { endInterrupted } from '../../src/rollout/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 import { openStore } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine } from '../proxy/support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
 import { containersOf, model, runningOf, terminalTask } from './world.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
@@ -16,7 +16,7 @@ test.runIf(await requireDocker())(
   'kill -9 in the agent stage leaves no container, and the next owner of the store ends what was begun',
   async () => {
     const directory = tempDir()
-    const engine = await startEngine('--model', model)
+    const engine = await useEngine('--model', model)
     const { instruction } = await terminalTask('log-forensics')
     const steps = [{ shell: 'echo begun' }, { shell: 'sleep 600' }]
     await engine.control('/scripts', { instruction, candidates: [{ name: 'only', weight: 0, steps }] })
@@ -63,7 +63,6 @@ test.runIf(await requireDocker())(
       expect(await endInterrupted(store)).toMatchObject({ ended: 0 })
     } finally {
       child.kill('SIGKILL')
-      await engine.stop()
     }
   },
 )

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { newId, type Task } from '../../src/core/index.ts'
 import { terminal } from '../../src/envs/index.ts'
 import { createProxy, vllmEngine } from '../../src/proxy/index.ts'
@@ -17,14 +17,15 @@ import {
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { openReader, openStore, type RolloutView, type Store, verdictInForce } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import type { TestEngine } from '../proxy/support.ts'
 import { model, terminalTask, waitingFor } from './world.ts'
 
 let engine: TestEngine
 let directory: string
 let tasks: readonly Task[]
 beforeAll(async () => {
-  engine = await startEngine('--model', model)
+  engine = await useEngine('--model', model)
   directory = tempDir()
   tasks = [await terminalTask('log-forensics'), await terminalTask('git-archaeology')]
   for (const task of tasks) {
@@ -34,9 +35,6 @@ beforeAll(async () => {
       candidates: [{ name: 'only', weight: 0, steps }],
     })
   }
-})
-afterAll(async () => {
-  await engine.stop()
 })
 
 /** Goes on with the run in this process; the ids of the rollouts whose agents it started. */

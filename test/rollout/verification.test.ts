@@ -4,13 +4,13 @@ import { PaddockError, type Task } from '../../src/core/index.ts'
 import { type Environment, terminal } from '../../src/envs/index.ts'
 import { defineHarness, rescoreRollouts, shellHarness } from '../../src/rollout/index.ts'
 import type { Store } from '../../src/trajectory/index.ts'
-import { openWorld, terminalTask, type World } from './world.ts'
+import { openOwnWorld, terminalTask, type World } from './world.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 
 let world: World
 let task: Task
 beforeAll(async () => {
-  world = await openWorld()
+  world = await openOwnWorld()
   task = await terminalTask('log-forensics')
   await world.script(task, [{ say: 'nothing to do' }])
 })

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm, watch } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { watch } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Task } from '../../src/core/index.ts'
 import { type Environment, terminal } from '../../src/envs/index.ts'
@@ -9,7 +8,10 @@ import { createProxy, type Proxy, vllmEngine } from '../../src/proxy/index.ts'
 import { recordBoxEvents, type RunOptions, type RunSummary, runRollouts } from '../../src/rollout/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { openStore, type Store } from '../../src/trajectory/index.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { tempDir } from '../fixtures/temp-dir.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { useStore } from '../fixtures/use-store.ts'
+import { type EngineProcess, startEngine, type TestEngine } from '../proxy/support.ts'
 
 export const model = 'scripted-hermes'
 
@@ -20,14 +22,32 @@ export interface World extends AsyncDisposable {
   readonly proxy: Proxy
   readonly sandbox: SandboxProvider
   run(options: Partial<RunOptions> & Pick<RunOptions, 'tasks' | 'harness'>): Promise<RunSummary>
-  /** What the scripted engine does about an instruction. */
+  /** Tells the scripted engine its steps for an instruction. */
   script(task: Task, steps: readonly object[]): Promise<void>
 }
 
+/** On the store of the worker, with an engine in this process. */
 export async function openWorld(...engineFlags: string[]): Promise<World> {
-  const directory = await mkdtemp(join(tmpdir(), 'paddock-rollout-'))
-  const engine = await startEngine('--model', model, ...engineFlags)
-  const store = await openStore(directory)
+  return worldOn(await useStore(), await useEngine('--model', model, ...engineFlags))
+}
+
+/** With a store that no other test uses, and an engine that can be killed. */
+export async function openOwnWorld(): Promise<World & { readonly engine: EngineProcess }> {
+  const engine = await startEngine('--model', model)
+  const store = await openStore(tempDir())
+  const world = worldOn(store, engine)
+  return {
+    ...world,
+    engine,
+    [Symbol.asyncDispose]: async () => {
+      await world[Symbol.asyncDispose]()
+      await store.close()
+      await engine.stop()
+    },
+  }
+}
+
+function worldOn(store: Store, engine: TestEngine): World {
   const proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url: engine.url }) })
   const sandbox = dockerProvider({ onEvent: recordBoxEvents(store.recorder) })
   return {
@@ -41,9 +61,6 @@ export async function openWorld(...engineFlags: string[]): Promise<World> {
     [Symbol.asyncDispose]: async () => {
       await sandbox.close()
       await proxy.close()
-      await store.close()
-      await engine.stop()
-      await rm(directory, { recursive: true })
     },
   }
 }

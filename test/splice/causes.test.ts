@@ -20,12 +20,8 @@ async function world(
   ...flags: string[]
 ): Promise<void> {
   const engine = await startScripted(model, ...flags)
-  try {
-    await using paddock = await startProxy(engine.url)
-    await run(engine, paddock)
-  } finally {
-    await engine.stop()
-  }
+  await using paddock = await startProxy(engine.url)
+  await run(engine, paddock)
 }
 
 const splice = (history: 'sampled' | 'template' = 'sampled'): OpenSession => ({

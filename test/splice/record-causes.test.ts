@@ -26,7 +26,6 @@ describe.each(profiles)('record on %s', (model) => {
   })
   afterAll(async () => {
     await paddock[Symbol.asyncDispose]()
-    await engine.stop()
   })
 
   it.each(cases)('each fork has a cause that can be: %s', async (_name, habits, causes) => {

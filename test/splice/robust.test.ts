@@ -3,7 +3,8 @@ import { createServer } from 'node:http'
 import httpProxy from 'http-proxy'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sglangEngine, vllmEngine } from '../../src/proxy/index.ts'
-import { payloads, script, startEngine, startProxy, type TestEngine, type TestProxy } from '../proxy/support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { payloads, script, startProxy, type TestEngine, type TestProxy } from '../proxy/support.ts'
 import { ask, expectFaithful, findings, forks, startScripted } from './support.ts'
 
 const story = [{ role: 'user', content: 'Tell me a story.' }]
@@ -20,7 +21,6 @@ describe.each([
   })
   afterAll(async () => {
     await paddock[Symbol.asyncDispose]()
-    await engine.stop()
   })
 
   const habits = { model: 'scripted-hermes', more: { tools: undefined } }
@@ -57,22 +57,18 @@ describe.each([
 
 it('a derenderer that fails in the middle of a stream: what was told and what waited are stored', async () => {
   const engine = await startScripted('scripted-hermes', '--tokens-per-second', '400')
-  try {
-    await using paddock = await startProxy(engine.url)
-    const session = await paddock.open({ policy: { strategy: 'splice' } })
-    await engine.fault({ kind: 'derender_fails', match: { session: session.id }, count: 0 })
-    const answer = await session.post({ model: 'scripted-hermes', messages: story, stream: true })
-    expect(answer.status).toBe(200)
-    expect(payloads(await answer.text()).at(-1)).toMatchObject({ error: { code: 'ENGINE_DERENDER_FAILED' } })
-    const log = await session.log()
-    expect(findings(log)).toContain('derender_failed')
-    const truth = await engine.generation(log.calls[0]?.intent.id)
-    const sampled = log.segments.find((segment) => segment.origin === 'sampled')?.tokens ?? new Int32Array(0)
-    expect(sampled.length).toBeGreaterThan(0)
-    expect([...sampled]).toEqual(truth.choices[0]?.tokenIds.slice(0, sampled.length))
-  } finally {
-    await engine.stop()
-  }
+  await using paddock = await startProxy(engine.url)
+  const session = await paddock.open({ policy: { strategy: 'splice' } })
+  await engine.fault({ kind: 'derender_fails', match: { session: session.id }, count: 0 })
+  const answer = await session.post({ model: 'scripted-hermes', messages: story, stream: true })
+  expect(answer.status).toBe(200)
+  expect(payloads(await answer.text()).at(-1)).toMatchObject({ error: { code: 'ENGINE_DERENDER_FAILED' } })
+  const log = await session.log()
+  expect(findings(log)).toContain('derender_failed')
+  const truth = await engine.generation(log.calls[0]?.intent.id)
+  const sampled = log.segments.find((segment) => segment.origin === 'sampled')?.tokens ?? new Int32Array(0)
+  expect(sampled.length).toBeGreaterThan(0)
+  expect([...sampled]).toEqual(truth.choices[0]?.tokenIds.slice(0, sampled.length))
 })
 
 describe.each([
@@ -80,27 +76,23 @@ describe.each([
   ['SGLang', ['--wire', 'sglang'], (url: string) => sglangEngine({ url, streamsIds: true })],
 ] as const)('a bound beyond the context: %s', (_name, flags, adapter) => {
   it('is refused under auto as the chat route refuses it, and never cut without a word', async () => {
-    const engine = await startEngine('--max-model-len', '700', ...flags)
-    try {
-      await using paddock = await startProxy(engine.url, { engine: adapter(engine.url) })
-      const asked = { model: 'scripted-hermes', messages: story, max_tokens: 690 }
-      const told = await Promise.all(
-        (['record', 'auto'] as const).map(async (strategy) => {
-          const session = await paddock.open({ policy: { strategy } })
-          const answer = await session.post(asked)
-          const [call] = (await session.log()).calls
-          return { status: answer.status, text: await answer.text(), asked: call?.intent.asked.maxTokens }
-        }),
-      )
-      expect(told[0]).toMatchObject({
-        status: 400,
-        text: expect.stringContaining('context_length_exceeded'),
-        asked: 690,
-      })
-      expect(told[1]).toEqual(told[0])
-    } finally {
-      await engine.stop()
-    }
+    const engine = await useEngine('--max-model-len', '700', ...flags)
+    await using paddock = await startProxy(engine.url, { engine: adapter(engine.url) })
+    const asked = { model: 'scripted-hermes', messages: story, max_tokens: 690 }
+    const told = await Promise.all(
+      (['record', 'auto'] as const).map(async (strategy) => {
+        const session = await paddock.open({ policy: { strategy } })
+        const answer = await session.post(asked)
+        const [call] = (await session.log()).calls
+        return { status: answer.status, text: await answer.text(), asked: call?.intent.asked.maxTokens }
+      }),
+    )
+    expect(told[0]).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('context_length_exceeded'),
+      asked: 690,
+    })
+    expect(told[1]).toEqual(told[0])
   })
 })
 
@@ -110,25 +102,21 @@ describe.each([
   ['SGLang, buffered', ['--wire', 'sglang', '--no-sglext'], (url: string) => sglangEngine({ url })],
 ] as const)('a slow engine: %s', (name, flags, adapter) => {
   it('the client hears keep-alives before the first token, and tokens as they come', async () => {
-    const engine = await startEngine('--first-token-ms', '600', '--tokens-per-second', '60', ...flags)
-    try {
-      await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
-      await using paddock = await startProxy(engine.url, {
-        engine: adapter(engine.url),
-        limits: { keepAliveMs: 100 },
-      })
-      const session = await paddock.open({ policy: { strategy: 'splice' } })
-      const body = { model: 'scripted-hermes', messages: [{ role: 'user', content: 'Count.' }], stream: true }
-      const text = await (await session.post(body)).text()
-      expect(text).toMatch(/^:/)
-      const words = payloads(text).filter((event) => JSON.stringify(event).includes('"content":"'))
-      expect(words.length > 3).toBe(name !== 'SGLang, buffered')
-      const log = await session.log()
-      expect(findings(log)).toEqual([])
-      await expectFaithful(log, engine)
-    } finally {
-      await engine.stop()
-    }
+    const engine = await useEngine('--first-token-ms', '600', '--tokens-per-second', '60', ...flags)
+    await engine.control('/scripts', script('Count.', [{ say: 'one two three four five six seven eight nine ten' }]))
+    await using paddock = await startProxy(engine.url, {
+      engine: adapter(engine.url),
+      limits: { keepAliveMs: 100 },
+    })
+    const session = await paddock.open({ policy: { strategy: 'splice' } })
+    const body = { model: 'scripted-hermes', messages: [{ role: 'user', content: 'Count.' }], stream: true }
+    const text = await (await session.post(body)).text()
+    expect(text).toMatch(/^:/)
+    const words = payloads(text).filter((event) => JSON.stringify(event).includes('"content":"'))
+    expect(words.length > 3).toBe(name !== 'SGLang, buffered')
+    const log = await session.log()
+    expect(findings(log)).toEqual([])
+    await expectFaithful(log, engine)
   })
 })
 
@@ -136,7 +124,7 @@ describe.each([
 async function countedSteps(
   tokensPerSecond: number,
 ): Promise<AsyncDisposable & { engine: TestEngine; url: string; steps: () => number }> {
-  const engine = await startEngine('--tokens-per-second', String(tokensPerSecond))
+  const engine = await useEngine('--tokens-per-second', String(tokensPerSecond))
   const forward = httpProxy.createProxyServer({ target: engine.url })
   let steps = 0
   const between = createServer((request, response) => {
@@ -154,7 +142,6 @@ async function countedSteps(
       forward.close()
       between.close()
       between.closeAllConnections()
-      await engine.stop()
     },
   }
 }
@@ -220,7 +207,6 @@ describe.each([
   })
   afterAll(async () => {
     await paddock[Symbol.asyncDispose]()
-    await engine.stop()
   })
 
   const habits = { model: 'scripted-hermes', more: { tools: undefined } }

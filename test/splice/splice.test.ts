@@ -13,7 +13,6 @@ describe.each(profiles)('splice on %s', (model) => {
   })
   afterAll(async () => {
     await paddock[Symbol.asyncDispose]()
-    await engine.stop()
   })
 
   const open = (): Promise<TestSession> => paddock.open({ policy: { strategy: 'splice', history: 'sampled' } })

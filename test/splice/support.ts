@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import type { SessionLog } from '../../src/trajectory/index.ts'
-import { shellTool, startEngine, type TestEngine, type TestSession } from '../proxy/support.ts'
+import { useEngine } from '../fixtures/use-engine.ts'
+import { shellTool, type TestEngine, type TestSession } from '../proxy/support.ts'
 
 /** Every template profile of the scripted engine. */
 export const profiles = [
@@ -131,7 +132,7 @@ export const findings = (log: SessionLog): string[] => log.calls.flatMap((call) 
 
 /** Scripts of the conversations below. */
 export async function startScripted(model: string, ...flags: string[]): Promise<TestEngine> {
-  const engine = await startEngine('--model', model, ...flags)
+  const engine = await useEngine('--model', model, ...flags)
   await engine.control('/scripts', {
     scripts: [
       {

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fsck, openReader, openStore, type SessionLog } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { payloads, script, rawPost, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
+import { payloads, script, rawPost, shellTool, startEngine, type EngineProcess } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
 
@@ -30,8 +30,8 @@ interface Acted {
   readonly tools: readonly string[]
 }
 
-let vllm: TestEngine
-let sglang: TestEngine
+let vllm: EngineProcess
+let sglang: EngineProcess
 let directory: string
 beforeAll(async () => {
   directory = tempDir()

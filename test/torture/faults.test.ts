@@ -18,7 +18,7 @@ import { paddock } from '../cli/paddock.ts'
 import { coordinator, node, stopped } from '../cli/running-nodes.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { type CallEnd, startToll, type Toll } from '../lab/toll.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 import { work } from './fault-agent.ts'
 import { sized } from './size.ts'
 
@@ -98,7 +98,7 @@ const scenarios: readonly Scenario[] = endings.flatMap((ending) =>
 )
 const isEarned = ({ own, retries }: Scenario): boolean => own === true || retries
 
-let engine: TestEngine
+let engine: EngineProcess
 let toll: Toll
 let teller: Server
 let told = ''

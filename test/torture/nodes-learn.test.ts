@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, expect, it } from 'vitest'
 import { serve } from '../cli/paddock.ts'
 import { coordinator, nodeArgs, rollouts, started, stopped } from '../cli/running-nodes.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { type Claim, type JsonRow, Trainer } from '../rl/trainer.ts'
 
@@ -16,7 +16,7 @@ const plugins = fileURLToPath(new URL('../../examples/plugins', import.meta.url)
 const tasks = { small: [17, 25], three: [1, 2, 3] } as const
 
 const directory = tempDir()
-let engine: TestEngine
+let engine: EngineProcess
 afterEach(async () => {
   await stopped()
   await engine.kill()

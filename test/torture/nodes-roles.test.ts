@@ -10,11 +10,11 @@ import { openReader, verdictInForce } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, nodeArgs, started, stopped } from '../cli/running-nodes.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 
 const orders = join(import.meta.dirname, '../../examples/environments/orders')
 let directory: string
-let engine: TestEngine
+let engine: EngineProcess
 const models = { customer: '', judge: '' }
 const servers: Server[] = []
 

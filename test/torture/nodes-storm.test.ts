@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, nodeArgs, stopped } from '../cli/running-nodes.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
 import { ask, handIns, judgeStorm, StormNode, stormHarness, stormRun, until } from './storm.ts'
@@ -18,7 +18,7 @@ const jobs = names.length * n
 const leaseMs = 2000
 
 let directory: string
-let engine: TestEngine
+let engine: EngineProcess
 beforeAll(async () => {
   directory = tempDir()
   engine = await startEngine('--first-token-ms', '150')

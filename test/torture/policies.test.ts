@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { paddock, serve, type Serving } from '../cli/paddock.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 import { type Claim, type Json, type JsonRound, type OpenedRollout, talk, task, Trainer } from '../rl/trainer.ts'
 
 interface Opened extends OpenedRollout {
@@ -16,7 +16,7 @@ let directory: string
 let data: string
 let config: string
 let serving: Serving
-let engine: TestEngine
+let engine: EngineProcess
 let trainer: Trainer
 let open = ''
 

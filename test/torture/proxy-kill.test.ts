@@ -7,13 +7,13 @@ import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fsck, openReader, openStore } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { payloads, script, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
+import { payloads, script, shellTool, startEngine, type EngineProcess } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
 
 const kills = 20
 const seed = 20_261_120
 
-let engine: TestEngine
+let engine: EngineProcess
 let directory: string
 
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildRows, fsck, openStore } from '../../src/trajectory/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { revivingProxy } from '../kill/reviving.ts'
-import { script, shellTool, startEngine, type TestEngine } from '../proxy/support.ts'
+import { script, shellTool, startEngine, type EngineProcess } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
 
@@ -15,7 +15,7 @@ const harnesses = 8
 const turns = sized(40, 16)
 const task = 'Work through the list.'
 
-let engine: TestEngine
+let engine: EngineProcess
 let directory: string
 beforeAll(async () => {
   directory = tempDir()

@@ -8,11 +8,11 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, type Line, nodeArgs, rollouts, type Running, started, stopped } from '../cli/running-nodes.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 
 const task = fileURLToPath(new URL('../../examples/tasks/terminal/log-forensics', import.meta.url))
 let directory: string
-let engine: TestEngine
+let engine: EngineProcess
 beforeAll(async () => {
   directory = tempDir()
   engine = await startEngine('--wire', 'openai')

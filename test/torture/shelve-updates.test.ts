@@ -12,7 +12,7 @@ import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { buildRows, openReader, type StoreReader } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 import { type Json, Trainer } from '../rl/trainer.ts'
 import { containersOf, model, terminalTask } from '../rollout/world.ts'
 import { followLive } from '../rl/follow-live.ts'
@@ -30,7 +30,7 @@ const run = 'moves-weights'
 describe.runIf(await requireDocker())(`${count} half-done rollouts whose trainer moves weights`, () => {
   let directory: string
   let data: string
-  let engine: TestEngine
+  let engine: EngineProcess
   let serving: Serving
   let trainer: Trainer
   const agentMs = new Map<string, number>()

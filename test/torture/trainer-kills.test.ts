@@ -12,7 +12,7 @@ import { keepSection } from '../../scripts/keep-section.ts'
 import { fsck, openStore } from '../../src/trajectory/index.ts'
 import { serve, type Serving } from '../cli/paddock.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { script, startEngine, type TestEngine } from '../proxy/support.ts'
+import { script, startEngine, type EngineProcess } from '../proxy/support.ts'
 import { randomFrom } from './random.ts'
 import { sized } from './size.ts'
 
@@ -21,7 +21,7 @@ const steps = kills * 4
 const seed = Number(process.env['SEED'] ?? 20_261_123)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-let engine: TestEngine
+let engine: EngineProcess
 let directory: string
 let data: string
 let ports: readonly string[]

@@ -7,14 +7,14 @@ import { fsck, openReader } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
 import { type Coordinator, coordinator, nodeArgs, started, stopped } from '../cli/running-nodes.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 import { type Claim, type Json, Trainer } from '../rl/trainer.ts'
 import { handIns, judgeStorm, StormNode, stormHarness, stormRun, until } from '../torture/storm.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
 const tasks = fileURLToPath(new URL('../../examples/tasks/terminal', import.meta.url))
 let directory: string
-let engine: TestEngine
+let engine: EngineProcess
 let server: PostgresServer
 beforeAll(async () => {
   directory = tempDir()

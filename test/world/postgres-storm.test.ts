@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, nodeArgs, stopped } from '../cli/running-nodes.ts'
-import { startEngine, type TestEngine } from '../proxy/support.ts'
+import { startEngine, type EngineProcess } from '../proxy/support.ts'
 import { keepSection } from '../../scripts/keep-section.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { randomFrom } from '../torture/random.ts'
@@ -37,7 +37,7 @@ const leaseMs = sized(10_000, 2000)
 
 let server: PostgresServer
 let directory: string
-let engine: TestEngine
+let engine: EngineProcess
 const networks: NodeNetwork[] = []
 let cables = 0
 beforeAll(async () => {

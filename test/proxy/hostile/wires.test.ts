@@ -136,7 +136,6 @@ describe.each(wires)('$name', ({ flags, path, stream, strategy, place }) => {
     await paddock[Symbol.asyncDispose]()
     between.closeAllConnections()
     between.close()
-    await engine.stop()
   })
 
   /** The lie stands in the last payload that holds a token. */
