@@ -71,7 +71,15 @@ export class Running {
       this.child.kill(signal)
       this.child.kill('SIGCONT')
     }
+    let isStuck = false
+    const timer = setTimeout(() => {
+      isStuck = true
+      this.child.kill('SIGKILL')
+    }, 300_000)
     await this.#ended
+    clearTimeout(timer)
+    if (isStuck)
+      throw new Error(`${signal} did not end it in five minutes. It said ${JSON.stringify(this.lines)} ${this.#err}`)
     return this.child.exitCode
   }
 }

@@ -54,7 +54,7 @@ interface Place {
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** A `serve` in a terminal of its own, and what it tells the reader to export in another. */
+/** A `serve` in another terminal, and what it tells the reader to export. */
 async function startServe(cwd: string) {
   const child = spawn('./paddock', ['serve'], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')

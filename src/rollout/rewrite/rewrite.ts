@@ -123,7 +123,7 @@ async function draftOf(o: RewriteOptions, { rolloutId, rewrite, place }: AskedRe
       ...(reason === undefined ? {} : { 'rewritten.reason': reason }),
       place,
     },
-    threads: [{ messages: made.messages, tools }],
+    threads: [{ messages: made.messages, tools, of: 'main' }],
     answer,
     pair: (reward) => {
       // As they stand, whatever is kept out of fine-tuning.

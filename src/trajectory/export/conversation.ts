@@ -21,3 +21,31 @@ export function roleOf(message: string): string {
   if (typeof parsed !== 'object' || parsed === null || !('role' in parsed)) return ''
   return typeof parsed.role === 'string' ? parsed.role : ''
 }
+
+/** Whether a chat message given as JSON text is an answer that must not train: `"weight": 0`, as OpenAI's fine-tuning reads it. */
+export function isWithoutTraining(message: string): boolean {
+  const parsed: unknown = JSON.parse(message)
+  return typeof parsed === 'object' && parsed !== null && 'weight' in parsed && parsed.weight === 0
+}
+
+/** Imitation needs no logprobs, so a segment that lacks them is as good as another. */
+export function imitates(segment: RowSegment): boolean {
+  return segment.trained || segment.maskReason === 'missing_logprob' || segment.origin === 'imported'
+}
+
+/**
+ * Places of a conversation's answers that its row must not train: another row owns them, they were not sampled here, or the file that
+ * they were imported from says so.
+ */
+export function untrainedIn(messages: readonly string[], row: Row): Set<number> {
+  const answers = messages.flatMap((text, index) => (roleOf(text) === 'assistant' ? [index] : []))
+  if (isImported(row)) return new Set(answers.filter((index) => isWithoutTraining(messages[index] ?? '')))
+  const said = row.segments.filter(isAnswer)
+  const untrained = new Set<number>()
+  for (const [nth, index] of answers.entries()) {
+    // After a fork earlier answers are prompt text of this row, and only the last one is known to be sampled in it.
+    const segment = answers.length === said.length ? said[nth] : nth === answers.length - 1 ? said.at(-1) : undefined
+    if (segment === undefined || !imitates(segment)) untrained.add(index)
+  }
+  return untrained
+}

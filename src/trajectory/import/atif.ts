@@ -1,5 +1,8 @@
+import { readFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
-import type { ImportedThread, ImportFormat } from './contract.ts'
+import type { ImportedThread, ImportedTrajectory, ImportFormat } from './contract.ts'
+import { invalid } from './invalid.ts'
 import { parsed } from './parsed.ts'
 import { RawObject } from './raw.ts'
 
@@ -9,6 +12,8 @@ const step = z.looseObject({
   message: content.nullish(),
   reasoning_content: z.string().nullish(),
   model_name: z.string().nullish(),
+  is_copied_context: z.boolean().nullish(),
+  llm_call_count: z.number().int().min(0).nullish(),
   tool_calls: z
     .array(
       z.looseObject({
@@ -36,6 +41,10 @@ const trajectory = z.looseObject({
     tool_definitions: z.array(z.unknown()).nullish(),
   }),
   steps: z.array(step).min(1),
+  continued_trajectory_ref: z
+    .string()
+    .regex(/^(?!\.)[^/\\]+$/, 'must name a file in the same folder')
+    .nullish(),
   extra: z.looseObject({ task: z.string().optional(), reward: z.number().nullish() }).nullish(),
 })
 
@@ -50,33 +59,64 @@ export const atifFormat: ImportFormat = {
   summary: 'ATIF-v1.x trajectories, one a file or one a line',
   read(text, place) {
     const value = parsed(trajectory, text, place)
-    const model = value.agent.model_name ?? value.steps.find(({ model_name: name }) => name)?.model_name ?? null
-    return {
-      place,
-      task: { name: value.extra?.task ?? null, instruction: null },
-      reward: value.extra?.reward ?? null,
-      model,
-      labels: {
-        agent: value.agent.name,
-        agent_version: value.agent.version,
-        ...(value.session_id ? { session_id: value.session_id } : {}),
-        ...(value.trajectory_id ? { trajectory_id: value.trajectory_id } : {}),
-      },
-      threads: threadsOf(new RawObject(text), place),
+    const next = value.continued_trajectory_ref ?? null
+    if (next !== null) {
+      throw invalid(
+        place,
+        `it continues in ${next}, which a line of JSON lines cannot name: give each trajectory as a file`,
+      )
     }
+    return trajectoryOf(value, text, place)
   },
 }
 
+/** The trajectory of a file, with those of the files in the same folder in which it continues. `files`: what was read already, each file once. */
+export async function readAtifFile(path: string, place: string, files: Set<string>): Promise<ImportedTrajectory> {
+  if (files.has(path)) throw invalid(place, `${basename(path)} is part of another trajectory already: leave it out`)
+  files.add(path)
+  const text = await readFile(path, 'utf8').catch(() => {
+    throw invalid(place, `${basename(path)} is missing, or cannot be read`)
+  })
+  const value = parsed(trajectory, text, place)
+  const first = trajectoryOf(value, text, place)
+  const next = value.continued_trajectory_ref ?? null
+  if (next === null) return first
+  const rest = await readAtifFile(join(dirname(path), next), `${place}, continued in ${next}`, files)
+  const [own, ...inner] = first.threads
+  return { ...first, reward: first.reward ?? rest.reward, threads: [own, ...rest.threads, ...inner] }
+}
+
+function trajectoryOf(value: z.infer<typeof trajectory>, text: string, place: string): ImportedTrajectory {
+  const model = value.agent.model_name ?? value.steps.find(({ model_name: name }) => name)?.model_name ?? null
+  return {
+    place,
+    task: { name: value.extra?.task ?? null, instruction: null },
+    reward: value.extra?.reward ?? null,
+    model,
+    labels: {
+      agent: value.agent.name,
+      agent_version: value.agent.version,
+      ...(value.session_id ? { session_id: value.session_id } : {}),
+      ...(value.trajectory_id ? { trajectory_id: value.trajectory_id } : {}),
+    },
+    threads: threadsOf(new RawObject(text), place),
+  }
+}
+
 /** A trajectory's own thread first. */
-export function threadsOf(raw: RawObject, place: string): [ImportedThread, ...ImportedThread[]] {
+function threadsOf(
+  raw: RawObject,
+  place: string,
+  of: ImportedThread['of'] = 'main',
+): [ImportedThread, ...ImportedThread[]] {
   const inner = raw.elements('subagent_trajectories').flatMap((text, nth) => {
     parsed(trajectory, text, `${place}, sub-agent ${nth + 1}`)
-    return threadsOf(new RawObject(text), place)
+    return threadsOf(new RawObject(text), place, 'subagent')
   })
   const messages = raw
     .elements('steps')
     .flatMap((text) => messagesOf(step.parse(JSON.parse(text)), new RawObject(text)))
-  return [{ messages, tools: raw.object('agent')?.raw('tool_definitions') ?? null }, ...inner]
+  return [{ messages, tools: raw.object('agent')?.raw('tool_definitions') ?? null, of }, ...inner]
 }
 
 function messagesOf(one: Step, raw: RawObject): readonly string[] {
@@ -99,6 +139,8 @@ function messagesOf(one: Step, raw: RawObject): readonly string[] {
     `"content":${calls.length > 0 && (one.message ?? '') === '' ? 'null' : JSON.stringify(partsOf(one.message))}`,
     ...(one.reasoning_content ? [`"reasoning_content":${JSON.stringify(one.reasoning_content)}`] : []),
     ...(calls.length === 0 ? [] : [`"tool_calls":[${raw.elements('tool_calls').map(callText).join(',')}]`]),
+    // Another trajectory owns it, or no model said it.
+    ...(one.is_copied_context === true || one.llm_call_count === 0 ? ['"weight":0'] : []),
   ]
   return [`{${members.join(',')}}`, ...observed]
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
 import type { ImportFormat } from './contract.ts'
+import { keptFromTraining } from './may-train.ts'
 import { parsed } from './parsed.ts'
 import { RawObject } from './raw.ts'
 
@@ -26,12 +27,15 @@ export const chatFormat: ImportFormat = {
   read(text, place) {
     const value = parsed(schema, text, place)
     const raw = new RawObject(text)
-    const answers = value.messages.filter(({ role }) => role === 'assistant').length
+    const answers = value.messages.flatMap((members, at) =>
+      members.role === 'assistant' ? [{ members, place: `${place}: messages[${at}]` }] : [],
+    )
+    const messages = keptFromTraining(raw.elements('messages'), answers, { members: value, place })
     const values = value.values ?? null
-    if (values !== null && (values.length !== answers || typeof value.reward !== 'number')) {
+    if (values !== null && (values.length !== answers.length || typeof value.reward !== 'number')) {
       throw new PaddockError(
         'IMPORT_INVALID',
-        `${place}: values are one for each of ${answers} answers, beside a reward`,
+        `${place}: values are one for each of ${answers.length} answers, beside a reward`,
       )
     }
     return {
@@ -40,9 +44,7 @@ export const chatFormat: ImportFormat = {
       reward: value.reward ?? null,
       model: value.model ?? null,
       labels: value.labels ?? {},
-      threads: [
-        { messages: raw.elements('messages'), tools: raw.raw('tools'), ...(values === null ? {} : { values }) },
-      ],
+      threads: [{ messages, tools: raw.raw('tools'), of: 'main', ...(values === null ? {} : { values }) }],
     }
   },
 }

@@ -8,19 +8,24 @@ export interface ImportedThread {
   readonly tools: string | null
   /** What each answer is worth, in order; null: nothing is said of it. Absent: of none. */
   readonly values?: readonly (number | null)[]
+  /** Whose conversation it is: the agent's, also after its context was replaced, or a sub-agent's. */
+  readonly of: 'main' | 'subagent'
 }
 
 /** One rollout of somebody else's. */
 export interface ImportedTrajectory {
   /** Where it stands: `<file>` or `<file>#<place from 1>`. One place is imported once. */
   readonly place: string
-  /** Null: the file names no task, and the first words of the user stand for it. */
-  readonly task: { readonly name: string | null; readonly instruction: string | null }
+  /**
+   * A name is one task, also if its attempts begin differently; `digest` tells versions of it apart. `name` null: the file names no task,
+   * and the instruction, or else the first words of the user, identify it.
+   */
+  readonly task: { readonly name: string | null; readonly instruction: string | null; readonly digest?: string }
   /** Null: the file says nothing of it. */
   readonly reward: number | null
   readonly model: string | null
   readonly labels: Readonly<Record<string, string>>
-  /** The main conversation first, then those of sub-agents. */
+  /** The main conversation first. */
   readonly threads: readonly [ImportedThread, ...ImportedThread[]]
 }
 

@@ -40,3 +40,9 @@ export function elementsOf(text: string): readonly string[] {
   const bytes = encoder.encode(text)
   return scanElements(bytes, 0).map(({ start, end }) => decoder.decode(bytes.subarray(start, end)))
 }
+
+/** Whether a message's JSON text is one of the assistant. */
+export function isAnswer(message: string): boolean {
+  const { role } = JSON.parse(message) as { readonly role?: unknown }
+  return role === 'assistant'
+}

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ImportFormat } from './contract.ts'
+import { keptFromTraining } from './may-train.ts'
 import { parsed } from './parsed.ts'
 import { RawObject } from './raw.ts'
 
@@ -28,26 +29,6 @@ export const sharegptFormat: ImportFormat = {
   summary: 'lines of {conversations: [{from, value}], system?, tools?}',
   read(text, place) {
     const value = parsed(schema, text, place)
-    const messages: string[] = []
-    if (value.system) messages.push(JSON.stringify({ role: 'system', content: value.system }))
-    let waiting: string[] = []
-    let calls = 0
-    for (const { from, value: said } of value.conversations) {
-      if (from === 'function_call') {
-        const made = callsOf(said, place).map((json) => ({ id: `call_${(calls += 1)}`, json }))
-        waiting = made.map(({ id }) => id)
-        messages.push(
-          `{"role":"assistant","content":null,"tool_calls":[${made.map(({ id, json }) => callText(id, json)).join(',')}]}`,
-        )
-      } else if (from === 'observation' || from === 'tool') {
-        const id = waiting.shift()
-        messages.push(
-          JSON.stringify(
-            id === undefined ? { role: 'user', content: said } : { role: 'tool', tool_call_id: id, content: said },
-          ),
-        )
-      } else messages.push(JSON.stringify({ role: roles[from], content: said }))
-    }
     return {
       place,
       task: { name: value.task ?? null, instruction: null },
@@ -56,12 +37,45 @@ export const sharegptFormat: ImportFormat = {
       labels: {},
       // Tools stand there as text or as they are.
       threads: [
-        { messages, tools: typeof value.tools === 'string' ? value.tools || null : new RawObject(text).raw('tools') },
+        {
+          messages: messagesOf(value, place),
+          tools: typeof value.tools === 'string' ? value.tools || null : new RawObject(text).raw('tools'),
+          of: 'main',
+        },
       ],
     }
   },
 }
 
+/** The conversation as chat messages; a system's words come first. */
+function messagesOf(value: z.infer<typeof schema>, place: string): readonly string[] {
+  const messages: string[] = []
+  if (value.system) messages.push(JSON.stringify({ role: 'system', content: value.system }))
+  let waiting: string[] = []
+  let calls = 0
+  const answers: { readonly members: object; readonly place: string }[] = []
+  for (const [at, turn] of value.conversations.entries()) {
+    const { from, value: said } = turn
+    if (answering.has(from)) answers.push({ members: turn, place: `${place}: conversations[${at}]` })
+    if (from === 'function_call') {
+      const made = callsOf(said, place).map((json) => ({ id: `call_${(calls += 1)}`, json }))
+      waiting = made.map(({ id }) => id)
+      const texts = made.map(({ id, json }) => callText(id, json))
+      messages.push(`{"role":"assistant","content":null,"tool_calls":[${texts.join(',')}]}`)
+    } else if (from === 'observation' || from === 'tool') {
+      const id = waiting.shift()
+      messages.push(
+        JSON.stringify(
+          id === undefined ? { role: 'user', content: said } : { role: 'tool', tool_call_id: id, content: said },
+        ),
+      )
+    } else messages.push(JSON.stringify({ role: roles[from], content: said }))
+  }
+  return keptFromTraining(messages, answers, { members: value, place })
+}
+
+/** Who of a turn's words are an answer. */
+const answering: ReadonlySet<string> = new Set(['gpt', 'assistant', 'function_call'])
 const roles = { system: 'system', human: 'user', user: 'user', gpt: 'assistant', assistant: 'assistant' } as const
 
 function callsOf(text: string, place: string): readonly RawObject[] {

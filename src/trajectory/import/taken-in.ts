@@ -1,7 +1,7 @@
 import { type Clock, type Digest, type Id, newId, sha256, type Task, type VerdictDraft } from '../../core/index.ts'
 import type { CallIntent, RolloutView, Segment, Store } from '../contract/index.ts'
 import type { ImportedThread, ImportedTrajectory } from './contract.ts'
-import { isAnswer } from './read.ts'
+import { isAnswer } from './raw.ts'
 
 /** How many trajectories are written beside each other. */
 const atOnce = 16
@@ -160,7 +160,7 @@ class Writer {
   /** A session with a call for each answer, which are told. Only the last one ends a row: a thread is one conversation. */
   async #thread(
     rolloutId: Id,
-    { messages, tools }: ImportedThread,
+    { messages, tools, of }: ImportedThread,
     { nth, model }: { readonly nth: number; readonly model: string | null },
   ): Promise<readonly Id[]> {
     const { recorder } = this.#store
@@ -196,7 +196,8 @@ class Writer {
         `"messages":[${asked.join(',')}]`,
         ...(tools === null ? [] : [`"tools":${tools}`]),
       ]
-      const intent = intentOf(sessionId, { seq, nth, model, body: `{${members.join(',')}}`, at: clock.now() })
+      const agent = of === 'main' ? null : `subagent-${nth}`
+      const intent = intentOf(sessionId, { seq, agent, model, body: `{${members.join(',')}}`, at: clock.now() })
       await recorder.beginCall(intent)
       const message = messages[at] ?? ''
       const segmentId = newId()
@@ -261,13 +262,14 @@ function intentOf(
   sessionId: Id,
   about: {
     readonly seq: number
-    readonly nth: number
+    /** Null: the main conversation. */
+    readonly agent: string | null
     readonly model: string | null
     readonly body: string
     readonly at: number
   },
 ): CallIntent {
-  const { seq, nth, model, body, at } = about
+  const { seq, agent, model, body, at } = about
   return {
     id: newId(),
     sessionId,
@@ -280,7 +282,7 @@ function intentOf(
     retryOf: null,
     lineage: {
       nativeSession: null,
-      nativeAgent: nth === 0 ? null : `subagent-${nth}`,
+      nativeAgent: agent,
       nativeParent: null,
       requestKind: null,
       toolsDigest: null,
@@ -291,7 +293,7 @@ function intentOf(
       retryCount: null,
       idempotencyKey: null,
     },
-    callClass: nth === 0 ? 'main' : 'subagent',
+    callClass: agent === null ? 'main' : 'subagent',
     strategy: 'record',
     asked: unknownSampling,
     used: unknownSampling,

@@ -4,6 +4,7 @@ import {
   type Clock,
   type Digest,
   type Id,
+  type Task,
   type VerdictDraft,
   PaddockError,
   systemClock,
@@ -35,6 +36,8 @@ export interface ImportReport {
   readonly taken: number
   readonly groups: number
   readonly withReward: number
+  /** Where a result stands without a trajectory, so that nothing could be imported. */
+  readonly withoutTrajectory: readonly string[]
 }
 
 /**
@@ -43,12 +46,13 @@ export interface ImportReport {
  * change nothing where it was not. Throws `IMPORT_INVALID`, `USAGE`.
  */
 export async function importTrajectories(store: Store, request: ImportRequest): Promise<ImportReport> {
-  const { digest, trajectories } = await survey(request)
+  const { digest, trajectories, withoutTrajectory } = await survey(request)
   let withReward = 0
+  const named = new Map<string, Task>()
   const rollouts = async function* (): AsyncGenerator<TakenIn> {
     for await (const one of readTrajectories(request.format, request.paths)) {
       if ((one.reward ?? request.reward ?? null) !== null) withReward += 1
-      yield takenIn(one, request, digest)
+      yield takenIn(one, { ...request, task: taskOf(one, request, named), digest })
     }
   }
   const { format, reward = null } = request
@@ -63,19 +67,31 @@ export async function importTrajectories(store: Store, request: ImportRequest): 
     clock: request.clock ?? systemClock,
     signal: request.signal,
   })
-  return { ...report, trajectories, withReward }
+  return { ...report, trajectories, withReward, withoutTrajectory }
 }
 
-function takenIn(one: ImportedTrajectory, request: ImportRequest, digest: Digest): TakenIn {
-  const { name, instruction } = one.task
-  const task = makeTask({
+/** A name is one task, however its attempts begin; where its instruction is given, the first one counts. `named`: those so far. */
+function taskOf({ task, threads }: ImportedTrajectory, request: ImportRequest, named: Map<string, Task>): Task {
+  const { name, digest } = task
+  const key = JSON.stringify([name, digest])
+  const known = name === null ? undefined : named.get(key)
+  if (known !== undefined) return known
+  const made = makeTask({
     name: name ?? 'imported',
     environment: importedHarness,
-    instruction: instruction ?? firstWords(one.threads[0]),
+    instruction: task.instruction ?? (name === null ? firstWords(threads[0]) : ''),
     split: request.split ?? 'train',
-    data: { name },
+    data: { name, ...(digest === undefined ? {} : { digest }) },
     source: request.format,
   })
+  if (name !== null) named.set(key, made)
+  return made
+}
+
+function takenIn(
+  one: ImportedTrajectory,
+  { task, digest, ...request }: ImportRequest & { readonly task: Task; readonly digest: Digest },
+): TakenIn {
   const labels = {
     ...one.labels,
     ...(one.model === null ? {} : { model: one.model }),
@@ -101,19 +117,22 @@ function takenIn(one: ImportedTrajectory, request: ImportRequest, digest: Digest
 }
 
 /** Reads all of it once: that it can be imported, and what it is. */
-async function survey(request: ImportRequest): Promise<{ digest: Digest; trajectories: number }> {
+async function survey(
+  request: ImportRequest,
+): Promise<{ digest: Digest; trajectories: number; withoutTrajectory: readonly string[] }> {
   const { format, paths, name = null, split = null, reward = null, labels = {} } = request
   // What is written of the same files under other options is another import.
   const hash = createHash('sha256').update(JSON.stringify([format, name, split, reward, labels]))
   let trajectories = 0
-  for await (const one of readTrajectories(format, paths)) {
+  const withoutTrajectory: string[] = []
+  for await (const one of readTrajectories(format, paths, withoutTrajectory)) {
     hash.update(JSON.stringify(one))
     trajectories += 1
   }
   if (trajectories === 0) {
     throw new PaddockError('IMPORT_INVALID', 'There is nothing in the given files', { fix: 'Name others.' })
   }
-  return { digest: hash.digest('hex'), trajectories }
+  return { digest: hash.digest('hex'), trajectories, withoutTrajectory }
 }
 
 function firstWords({ messages }: ImportedThread): string {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ExportRollout, Row, RowSegment } from '../../rows-contract.ts'
-import { isAnswer, isImported, isMain, roleOf } from '../conversation.ts'
+import { isAnswer, isImported, isMain, isWithoutTraining, roleOf } from '../conversation.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
 import { float32Json, intJson, jsonLine, rawJson, RawJson } from '../json-line.ts'
 import { noNeeds } from '../needs.ts'
@@ -44,7 +44,7 @@ function line(exported: ExportRollout, row: Row, index: number, promptIds: boole
       ? {
           answers: messages
             .filter((text) => roleOf(text) === 'assistant')
-            .map(() => ({ isCopied: false, metrics: undefined })),
+            .map((text) => ({ isCopied: isWithoutTraining(text), metrics: undefined })),
           modelOf: () => rollout.labels.model ?? null,
         }
       : {

@@ -1,4 +1,4 @@
-import { roleOf } from '../conversation.ts'
+import { isWithoutTraining, roleOf } from '../conversation.ts'
 import { jsonLine, rawJson, rawJsonArray } from '../json-line.ts'
 
 /** A conversation: messages and tools as JSON texts. */
@@ -7,8 +7,8 @@ export interface Told {
   readonly tools: string | null
 }
 
-/** Why two conversations are no pair: they differ in what the model was told, or in nothing. */
-export type NoPair = 'other_prompt' | 'same_words'
+/** Why two conversations are no pair: they differ in what the model was told, or in nothing, or an answer that differs must not train. */
+export type NoPair = 'other_prompt' | 'same_words' | 'untrained'
 
 /**
  * Two conversations as a line that TRL's `DPOTrainer` reads (huggingface.co/docs/trl/dataset_formats, v0.24, preference with an explicit
@@ -21,6 +21,7 @@ export function preferenceLine(
 ): { readonly line: string } | NoPair {
   const shared = sharedBefore(chosen.messages, rejected.messages)
   if (typeof shared === 'string') return shared
+  if ([chosen, rejected].some(({ messages }) => messages.slice(shared).some(isWithoutTraining))) return 'untrained'
   const line = jsonLine({
     prompt: rawJsonArray(chosen.messages.slice(0, shared)),
     chosen: rawJsonArray(chosen.messages.slice(shared)),

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { editObject } from '../../../core/index.ts'
-import type { Row, RowSegment } from '../../rows-contract.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
-import { isAnswer, isImported, roleOf } from '../conversation.ts'
+import { imitates, isAnswer, isWithoutTraining, roleOf, untrainedIn } from '../conversation.ts'
 import { jsonLine, rawJson, rawJsonArray } from '../json-line.ts'
 import { noNeeds } from '../needs.ts'
 
@@ -41,7 +40,7 @@ export const openaiExporter: Exporter = defineExporter({
     const reward = exported.verdict?.reward ?? null
     if (options.minReward !== undefined && (reward === null || reward < options.minReward)) return 'filtered'
     const leaf = row.segments.findLast(isAnswer)
-    return leaf?.callClass === 'main' && isTrained(leaf) ? null : 'class'
+    return leaf?.callClass === 'main' && imitates(leaf) ? null : 'class'
   },
   async write(rollouts, sink, options) {
     const file = await sink.open('messages.jsonl')
@@ -49,9 +48,7 @@ export const openaiExporter: Exporter = defineExporter({
       for (const [index, row] of rollout.rows.entries()) {
         const conversation = rollout.conversations[index]
         if (conversation === undefined) continue
-        // What came from elsewhere has the weights that it came with.
-        const isAsItCame = options.untrained === 'keep' || isImported(row)
-        const untrained = isAsItCame ? new Set<number>() : untrainedIn(conversation.messages, row)
+        const untrained = options.untrained === 'keep' ? new Set<number>() : untrainedIn(conversation.messages, row)
         for (const at of options.failed === undefined ? [] : failedIn(conversation.messages, options.failed))
           untrained.add(at)
         const messages = conversation.messages.map((text, at) => (untrained.has(at) ? withWeightZero(text) : text))
@@ -65,24 +62,6 @@ export const openaiExporter: Exporter = defineExporter({
     }
   },
 })
-
-/** Imitation needs no logprobs, so a segment that lacks them is as good as another. */
-function isTrained(segment: RowSegment): boolean {
-  return segment.trained || segment.maskReason === 'missing_logprob' || segment.origin === 'imported'
-}
-
-/** Places of the answers that this row does not train. */
-function untrainedIn(messages: readonly string[], row: Row): Set<number> {
-  const said = row.segments.filter(isAnswer)
-  const answers = messages.flatMap((text, index) => (roleOf(text) === 'assistant' ? [index] : []))
-  const untrained = new Set<number>()
-  for (const [nth, index] of answers.entries()) {
-    // After a fork earlier answers are prompt text of this row, and only the last one is known to be sampled in it.
-    const segment = answers.length === said.length ? said[nth] : nth === answers.length - 1 ? said.at(-1) : undefined
-    if (segment === undefined || !isTrained(segment)) untrained.add(index)
-  }
-  return untrained
-}
 
 const called = z.looseObject({ tool_calls: z.array(z.looseObject({ id: z.string() })).nullish() })
 const result = z.looseObject({ tool_call_id: z.string().nullish(), content: z.unknown() })
@@ -115,5 +94,6 @@ function isPattern(text: string): boolean {
 
 /** Sets the one member, so that everything else stays byte for byte. */
 function withWeightZero(text: string): string {
+  if (isWithoutTraining(text)) return text
   return editObject(new TextEncoder().encode(text), { set: { weight: '0' } }).toString()
 }
