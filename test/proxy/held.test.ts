@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useEngine } from '../fixtures/use-engine.ts'
-import { script, rawPost, startProxy, type TestEngine, testStore } from './support.ts'
+import { useStore } from '../fixtures/use-store.ts'
+import { script, rawPost, startProxy, type TestEngine } from './support.ts'
 
 let engine: TestEngine
 
@@ -49,7 +50,7 @@ describe('nothing that a client could act on leaves before its tokens are stored
       held: /functionCall|finishReason/,
     },
   ])('$dialect', async ({ path, body, early, held }) => {
-    await using store = await testStore()
+    const store = await useStore()
     const broken = new Proxy(store.recorder, {
       get(target, name) {
         if (name === 'commitCall') return () => Promise.reject(new Error('disk full'))

@@ -11,7 +11,8 @@ import {
 import { checkSession } from '../../src/trajectory/fsck/session-checks.ts'
 import { chat, type Harness, harnesses, sameTools, tidyScript } from './harnesses.ts'
 import { useEngine } from '../fixtures/use-engine.ts'
-import { startProxy, testStore, type TestEngine, type TestProxy } from './support.ts'
+import { useStore } from '../fixtures/use-store.ts'
+import { startProxy, type TestEngine, type TestProxy } from './support.ts'
 
 let engine: TestEngine
 let paddock: TestProxy
@@ -178,7 +179,7 @@ it.each(['scripted-qwen3', 'scripted-qwen3-thinking', 'scripted-llama'])(
 )
 
 it('a session goes on after a restart with what it had', async () => {
-  await using store = await testStore()
+  const store = await useStore()
   const own = await startProxy(engine.url, { recorder: store.recorder })
   const session = await own.open({ policy: { strategy: 'splice', inject: all } })
   let turn = 0

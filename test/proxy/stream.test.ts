@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { vllmEngine } from '../../src/proxy/index.ts'
 import type { Recorder } from '../../src/trajectory/index.ts'
 import { useEngine } from '../fixtures/use-engine.ts'
+import { useStore } from '../fixtures/use-store.ts'
 import {
   hello,
   payloads,
@@ -12,7 +13,6 @@ import {
   shellTool,
   startEngine,
   startProxy,
-  testStore,
   type TestEngine,
   type TestSession,
 } from './support.ts'
@@ -100,7 +100,7 @@ function errorIn(text: string): unknown {
 
 describe('commit before it can be acted on', () => {
   it('lets no byte out before the intent is stored, while the engine works already', async () => {
-    await using store = await testStore()
+    const store = await useStore()
     const { recorder, reached, open } = gated(store.recorder, 'beginCall')
     await using paddock = await startProxy(engine.url, { recorder })
     const session = await paddock.open()
@@ -116,7 +116,7 @@ describe('commit before it can be acted on', () => {
   })
 
   it('streams the words and holds the finishing event until the answer is stored', async () => {
-    await using store = await testStore()
+    const store = await useStore()
     const { recorder, reached, open } = gated(store.recorder, 'commitCall')
     await using paddock = await startProxy(engine.url, { recorder })
     const session = await paddock.open()
@@ -130,7 +130,7 @@ describe('commit before it can be acted on', () => {
   })
 
   it('holds a whole answer until it is stored', async () => {
-    await using store = await testStore()
+    const store = await useStore()
     const { recorder, reached, open } = gated(store.recorder, 'commitCall')
     await using paddock = await startProxy(engine.url, { recorder })
     const session = await paddock.open()
@@ -143,7 +143,7 @@ describe('commit before it can be acted on', () => {
   })
 
   it('tells a client when the store fails, and lets nothing actionable out', async () => {
-    await using store = await testStore()
+    const store = await useStore()
     const broken = new Proxy(store.recorder, {
       get(target, name) {
         if (name === 'commitCall') return () => Promise.reject(new Error('disk full'))

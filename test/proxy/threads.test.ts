@@ -4,8 +4,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { chatRequestOf } from '../../src/proxy/index.ts'
 import type { CallRecord, SessionLog } from '../../src/trajectory/index.ts'
 import { useEngine } from '../fixtures/use-engine.ts'
+import { useStore } from '../fixtures/use-store.ts'
 import { expectFaithful, rows } from '../splice/support.ts'
-import { rawPost, script, startProxy, type TestEngine, type TestSession, testStore } from './support.ts'
+import { rawPost, script, startProxy, type TestEngine, type TestSession } from './support.ts'
 
 const model = 'scripted-hermes'
 const prompt = 'Tidy up.'
@@ -75,7 +76,7 @@ describe.each([false, true])('a thread (stream %s)', (stream) => {
   })
 
   it('goes on behind another proxy that takes the place of the first', async () => {
-    await using store = await testStore()
+    const store = await useStore()
     const first = await startProxy(engine.url, { recorder: store.recorder })
     const session = await first.open({ policy })
     const said = { model, max_tokens: 500 }

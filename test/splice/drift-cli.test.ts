@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest'
 import { runCli } from '../../src/cli/program.ts'
-import { startProxy, testStore } from '../proxy/support.ts'
+import { useStore } from '../fixtures/use-store.ts'
+import { startProxy } from '../proxy/support.ts'
 import { converse, reserialised, startScripted } from './support.ts'
 
 it('paddock drift prints each fork with cause, place and both sides; none for a spliced session', async () => {
   const engine = await startScripted('scripted-qwen3')
-  await using store = await testStore()
+  const store = await useStore()
   await using paddock = await startProxy(engine.url, { recorder: store.recorder })
   const drift = async (strategy: 'record' | 'splice', ...flags: string[]): Promise<string> => {
     const session = await paddock.open({ policy: { strategy, history: 'sampled' } })
