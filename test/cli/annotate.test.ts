@@ -11,7 +11,7 @@ import { createToken, revokeToken, type Role } from '../../src/access/index.ts'
 import { openReader, openStore, type StoreReader } from '../../src/trajectory/index.ts'
 import { recordRollouts } from '../../src/testing/exporter/recorded.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { serve, type Serving } from './here.ts'
+import { type SharedServe, useServe } from '../fixtures/use-serve.ts'
 
 const own = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', 'x-paddock-annotate': '1' }
 
@@ -192,22 +192,17 @@ describe('a viewer that only looks', () => {
 })
 
 describe('beside an owner', () => {
-  let serving: Serving
-  let beside: string
+  let serving: SharedServe
   beforeAll(async () => {
-    beside = join(directory, 'beside')
-    serving = await serve(beside)
-  })
-  afterAll(async () => {
-    await serving?.stop()
+    serving = await useServe()
   })
 
   it('writes through it, under the token of whoever writes', async () => {
-    const through = await openForAnnotating(await contextOf(beside))
+    const through = await openForAnnotating(await contextOf(serving.data))
     const viewer = await serveView(through.reader, { port: 0, webDirectory, annotator: through.annotator })
     try {
       const path = `/view/api/rollouts/${serving.ready.rolloutId}/verdicts`
-      const { token } = await createToken(beside, { role: 'annotate', name: 'dan', days: 1, now: Date.now() })
+      const { token } = await createToken(serving.data, { role: 'annotate', name: 'dan', days: 1, now: Date.now() })
       const link = await signIn({ code: new URL(viewer.link()).hash.replace('#code=', '') }, viewer)
       const person = await signIn({ token }, viewer)
       for (const [{ cookie }, name] of [

@@ -1,30 +1,20 @@
 /** The OpenAPI document of `/rl/v1`, as a real `paddock serve` gives it. What it says of answers is held by every test here. */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type RlParts, rlRoutes } from '../../src/server/rl/index.ts'
-import { serve, type Serving } from '../cli/here.ts'
-import { tempDir } from '../fixtures/temp-dir.ts'
+import { useServe } from '../fixtures/use-serve.ts'
 import type { OpenApi } from './described.ts'
 import { servedBy } from './served.ts'
 import { task, Trainer } from './trainer.ts'
 
-let directory: string
-let serving: Serving
 let trainer: Trainer
 let document: OpenApi
 
 beforeAll(async () => {
-  directory = tempDir()
-  const data = join(directory, 'data')
-  serving = await serve(data)
-  trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
+  const serving = await useServe()
+  trainer = new Trainer(serving, serving.token)
   document = (await trainer.description()).document
-})
-afterAll(async () => {
-  await serving.stop()
 })
 
 const operations = () =>
@@ -57,20 +47,30 @@ describe('the OpenAPI document', () => {
   })
 
   it('takes and refuses what the routes take and refuse', async () => {
-    await trainer.ask('POST', '/runs', { run_id: 'r' })
-    await trainer.attach('r')
+    await trainer.ask('POST', '/runs', { run_id: 'openapi' })
+    await trainer.attach('openapi')
     const ajv = new Ajv2020({ strictTuples: false })
     const cases: readonly (readonly [path: string, asked: string, body: object, isTaken: boolean])[] = [
       ['/runs', '/runs', { staleness: { max: 2, mode: 'cancel' } }, true],
       ['/runs', '/runs', { staleness: { max: -1 } }, false],
       ['/runs', '/runs', { rowmode: 'turns' }, false],
-      ['/runs/{id}/groups', '/runs/r/groups', { groups: [{ group_id: 'g', task, n: 1, stop_when: 'deadline' }] }, true],
-      ['/runs/{id}/groups', '/runs/r/groups', { groups: [{ group_id: 'h', task, n: 1, stop_when: 'soon' }] }, false],
-      ['/runs/{id}/groups', '/runs/r/groups', { groups: [{ group_id: 'a b', task, n: 1 }] }, false],
-      ['/runs/{id}/evals', '/runs/r/evals', { tasks: [task], k: 2 }, true],
-      ['/runs/{id}/evals', '/runs/r/evals', { tasks: [task], k: 0 }, false],
-      ['/runs/{id}/claims', '/runs/r/claims', { incarnation: 1 }, true],
-      ['/runs/{id}/claims', '/runs/r/claims', {}, false],
+      [
+        '/runs/{id}/groups',
+        '/runs/openapi/groups',
+        { groups: [{ group_id: 'openapi-g', task, n: 1, stop_when: 'deadline' }] },
+        true,
+      ],
+      [
+        '/runs/{id}/groups',
+        '/runs/openapi/groups',
+        { groups: [{ group_id: 'openapi-h', task, n: 1, stop_when: 'soon' }] },
+        false,
+      ],
+      ['/runs/{id}/groups', '/runs/openapi/groups', { groups: [{ group_id: 'a b', task, n: 1 }] }, false],
+      ['/runs/{id}/evals', '/runs/openapi/evals', { tasks: [task], k: 2 }, true],
+      ['/runs/{id}/evals', '/runs/openapi/evals', { tasks: [task], k: 0 }, false],
+      ['/runs/{id}/claims', '/runs/openapi/claims', { incarnation: 1 }, true],
+      ['/runs/{id}/claims', '/runs/openapi/claims', {}, false],
     ]
     for (const [path, asked, body, isTaken] of cases) {
       const schema = document.paths[path]?.['post']?.requestBody?.content['application/json']?.schema ?? false

@@ -1,42 +1,34 @@
 /** What a teacher over the network makes of a recorded rollout, and what the task's own verifier says of it. */
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { createToken } from '../../src/access/index.ts'
 import { openReader } from '../../src/trajectory/index.ts'
-import { serve, type Serving } from '../cli/here.ts'
-import { tempDir } from '../fixtures/temp-dir.ts'
+import { type SharedServe, useServe } from '../fixtures/use-serve.ts'
 import { type Json, Trainer } from './trainer.ts'
 
-let directory: string
-let data: string
-let serving: Serving
+let serving: SharedServe
 let trainer: Trainer
 let original: string
 let gold: string
 
 beforeAll(async () => {
-  directory = tempDir()
-  data = join(directory, 'data')
-  serving = await serve(data)
-  trainer = new Trainer(serving, (await readFile(join(data, 'control-token'), 'utf8')).trim())
-  await trainer.ask('POST', '/runs', { run_id: 'r', environment: 'sql', tasks: 'records:0:1' })
-  await trainer.attach('r')
-  await trainer.ask('POST', '/runs/r/groups', { groups: [{ group_id: 'g', task: 'records-0-l1', n: 1 }] })
-  await trainer.claim('r', { wait_s: 60 })
-  await using store = await openReader(data)
-  const [rollout] = await store.catalogue.rollouts({ groupId: 'g' })
+  serving = await useServe()
+  trainer = new Trainer(serving, serving.token)
+  await trainer.ask('POST', '/runs', { run_id: 'rewrites', environment: 'sql', tasks: 'records:0:1' })
+  await trainer.attach('rewrites')
+  await trainer.ask('POST', '/runs/rewrites/groups', {
+    groups: [{ group_id: 'rewrites-g', task: 'records-0-l1', n: 1 }],
+  })
+  await trainer.claim('rewrites', { wait_s: 60 })
+  await using store = await openReader(serving.data)
+  const [rollout] = await store.catalogue.rollouts({ groupId: 'rewrites-g' })
   original = rollout?.id ?? ''
   const { golds } = (await store.catalogue.task(rollout?.taskDigest ?? '')).data as {
     readonly golds: readonly string[]
   }
   gold = golds[0] ?? ''
-})
-afterAll(async () => {
-  await serving.stop()
 })
 
 const say = (content: string) => [{ from: 2, to: null, messages: [{ role: 'assistant', content }] }]
@@ -60,7 +52,7 @@ describe('rewrites', () => {
       ],
     })
     expect(await trainer.ask('POST', at(), { rewrites })).toEqual({ ...made, is_new: false, taken: 0 })
-    await using store = await openReader(data)
+    await using store = await openReader(serving.data)
     const [first] = (made as unknown as { readonly rollouts: readonly { readonly rollout_id: string }[] }).rollouts
     const rollout = await store.catalogue.rollout(first?.rollout_id ?? '')
     expect(rollout).toMatchObject({
@@ -71,7 +63,7 @@ describe('rewrites', () => {
 
   it('are refused by name with nothing written: one that does not fit, one of nothing, more than may be', async () => {
     const runs = async () => {
-      await using store = await openReader(data)
+      await using store = await openReader(serving.data)
       return (await store.catalogue.runs()).length
     }
     const before = await runs()
@@ -83,7 +75,7 @@ describe('rewrites', () => {
     expect(await refused(Array.from({ length: 257 }, () => good))).toEqual([400, 'BODY_INVALID_SHAPE'])
     expect(await trainer.refused('POST', '/rollouts/none/rewrites', { rewrites: [good] })).toEqual([404, 'NOT_FOUND'])
     expect(await runs()).toBe(before)
-    const { token } = await createToken(data, { name: 'looks', role: 'view', days: 1, now: Date.now() })
+    const { token } = await createToken(serving.data, { name: 'looks', role: 'view', days: 1, now: Date.now() })
     expect((await new Trainer(serving, token).send('POST', at(), { rewrites: [good] })).status).toBe(403)
   })
 
@@ -97,7 +89,7 @@ print(json.dumps(Paddock(os.environ["PADDOCK_CONTROL_URL"]).rewrite(os.environ["
       ...process.env,
       PYTHONPATH: fileURLToPath(new URL('../../clients/python/src', import.meta.url)),
       PADDOCK_CONTROL_URL: serving.ready.control,
-      PADDOCK_CONTROL_TOKEN: (await readFile(join(data, 'control-token'), 'utf8')).trim(),
+      PADDOCK_CONTROL_TOKEN: serving.token,
       ROLLOUT: original,
     }
     const { stdout } = await promisify(execFile)('python3', ['-c', program], { env })

@@ -1,6 +1,6 @@
 /** Vitest's environment for Node. When it ends, it closes what the test files shared (`test/fixtures/per-worker.ts`). */
 import { builtinEnvironments, type Environment } from 'vitest/runtime'
-import { endWorker } from '../fixtures/per-worker.ts'
+import { beginWorker, endWorker } from '../fixtures/per-worker.ts'
 
 const { node } = builtinEnvironments
 
@@ -9,6 +9,7 @@ const worker: Environment = {
   name: 'worker',
   setup: async (global, options) => {
     const { teardown } = await node.setup(global, options)
+    beginWorker()
     return {
       teardown: async (ended) => {
         await endWorker()

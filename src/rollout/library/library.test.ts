@@ -1,8 +1,9 @@
 /** What counts as use of a library's file, measured in a real box. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useBox } from '../../../test/fixtures/use-box.ts'
 import { sha256 } from '../../core/index.ts'
 import { packArtifact } from '../../envs/index.ts'
-import { type Box, dockerProvider, type SandboxProvider } from '../../sandbox/index.ts'
+import type { Box } from '../../sandbox/index.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
 import { libraryPlace, putLibrary, usedOf } from './library.ts'
 
@@ -10,7 +11,6 @@ const { signal } = new AbortController()
 const text = (line: string) => new TextEncoder().encode(line)
 
 describe.runIf(await requireDocker())('use of a library', () => {
-  let sandbox: SandboxProvider
   let box: Box
   let digest: string
   const stored = new Map<string, Uint8Array>()
@@ -18,9 +18,7 @@ describe.runIf(await requireDocker())('use of a library', () => {
     get: async (of: string) => stored.get(of) ?? new Uint8Array(),
   }
   beforeAll(async () => {
-    sandbox = dockerProvider()
-    const image = await sandbox.ensureImage({ kind: 'paddock-base' })
-    box = await sandbox.createBox({ image, profile: 'user', labels: { role: 'probe' } })
+    ;({ box } = await useBox())
     const file = (path: string, data: string, mode: number) => ({ type: 'file' as const, path, data: text(data), mode })
     const entries = [file('good.sh', 'echo solved\n', 0o755), file('notes/other.txt', 'nothing\n', 0o644)]
     const content = { found: true, entries, refused: [], cutShort: false, totalBytes: 20 }
@@ -28,10 +26,6 @@ describe.runIf(await requireDocker())('use of a library', () => {
     stored.set(packed.sha256, packed.data)
     digest = packed.sha256
     expect(sha256(packed.data)).toBe(digest)
-  })
-  afterAll(async () => {
-    await box.destroy()
-    await sandbox.close()
   })
 
   /** The files that a member used who did this with the library. */

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useBox } from '../../../test/fixtures/use-box.ts'
 import { requireDocker } from '../../testing/sandbox/index.ts'
-import { type Box, dockerProvider, type SandboxProvider, type TerminalScreen } from '../index.ts'
+import type { Box, TerminalScreen } from '../index.ts'
 
 const shows =
   (words: string) =>
@@ -8,14 +9,11 @@ const shows =
     lines.some((line) => line.includes(words))
 
 describe.runIf(await requireDocker())('a terminal in a box', () => {
-  let provider: SandboxProvider
   let box: Box
+  let cwd: string
   beforeAll(async () => {
-    provider = dockerProvider()
-    const image = await provider.ensureImage({ kind: 'paddock-base' })
-    box = await provider.createBox({ image, profile: 'user', labels: { role: 'probe' } })
+    ;({ box, directory: cwd } = await useBox())
   })
-  afterAll(() => provider.close())
 
   it('takes keys and shows what a person would see, also after a new size', async () => {
     await using terminal = box.openTerminal({
@@ -36,8 +34,8 @@ describe.runIf(await requireDocker())('a terminal in a box', () => {
   })
 
   it('runs programs that paint the whole screen', async () => {
-    await box.putFiles('/workspace', [{ path: 'poem', data: 'first line\nsecond line\n' }])
-    await using terminal = box.openTerminal({ command: ['nano', 'poem'] })
+    await box.putFiles(cwd, [{ path: 'poem', data: 'first line\nsecond line\n' }])
+    await using terminal = box.openTerminal({ command: ['nano', 'poem'], cwd })
     await terminal.screenWhere((screen) => shows('second line')(screen) && shows('^X')(screen))
     terminal.write('new ')
     await terminal.screenWhere(shows('new first line'))
@@ -45,7 +43,7 @@ describe.runIf(await requireDocker())('a terminal in a box', () => {
     await terminal.screenWhere(shows('Wrote 2 lines'))
     terminal.write('\x18')
     expect(await terminal.ended).toMatchObject({ kind: 'exited', code: 0 })
-    const saved = await box.exec({ command: 'cat poem' })
+    const saved = await box.exec({ command: 'cat poem', cwd })
     expect(Buffer.from(saved.stdout).toString()).toBe('new first line\nsecond line\n')
   })
 
