@@ -1,17 +1,10 @@
-import { Decimal, type Fraction } from './field.ts'
+import type { Decimal, Fraction } from './field.ts'
 import { greek } from './names.ts'
 import { expressionOf, type Reading } from './parse.ts'
 import { NotUnderstood } from './rational.ts'
+import { allReals, both, either, firstOnly, interval, least, merged, most, type Reals } from './reals.ts'
 import { canonical, enclosed, isDate, isWords, partsOf, unwrappedLetters } from './text.ts'
 import { counted } from './unit.ts'
-
-/** An interval of real numbers; the ends may be infinite. */
-export interface Span {
-  readonly from: Decimal
-  readonly to: Decimal
-  readonly hasFrom: boolean
-  readonly hasTo: boolean
-}
 
 /** What a text says, understood whole. */
 export type Answer =
@@ -22,8 +15,8 @@ export type Answer =
   /** In any order. `word` is the `and` or `or` between them. */
   | { readonly kind: 'list'; readonly braced: boolean; readonly word: string; readonly items: readonly Answer[] }
   | { readonly kind: 'union'; readonly items: readonly Answer[] }
-  /** Real numbers, apart and in order, and of which variable; '' for none. */
-  | { readonly kind: 'reals'; readonly name: string; readonly spans: readonly Span[] }
+  /** Real numbers, and of which variable; '' for none. */
+  | { readonly kind: 'reals'; readonly name: string; readonly reals: Reals }
   /** `difference` has this sign beside 0. */
   | { readonly kind: 'relation'; readonly sign: string; readonly difference: Fraction }
   /** `name` is what alone stands on one side, `value` what on the other. */
@@ -86,8 +79,7 @@ function combinedOf(text: string, side: Side): Answer | null {
   if (first?.kind !== 'reals' || word === '') throw new NotUnderstood()
   return sets.slice(1).reduce<Answer & { kind: 'reals' }>((all, one) => {
     if (one.kind !== 'reals' || one.name !== all.name) throw new NotUnderstood()
-    const spans = word === 'or' ? united([...all.spans, ...one.spans]) : intersected(all.spans, one.spans)
-    return { kind: 'reals', name: all.name, spans }
+    return { ...all, reals: merged(all.reals, one.reals, word === 'or' ? either : both) }
   }, first)
 }
 
@@ -117,7 +109,7 @@ function relationOf(text: string, side: Side): Answer | null {
   if (first === undefined || all.length === 1) return first ?? null
   return all.reduce((a, b) => {
     if (a.kind !== 'reals' || b.kind !== 'reals' || a.name !== b.name) throw new NotUnderstood()
-    return { kind: 'reals', name: a.name, spans: intersected(a.spans, b.spans) }
+    return { ...a, reals: merged(a.reals, b.reals, both) }
   })
 }
 
@@ -137,11 +129,12 @@ function single(sign: string, difference: Fraction, { field }: Side): Answer {
     }
   }
   const way = solved.sign < 0 ? (flips[sign] ?? sign) : sign
-  const [has, { at }] = [way.endsWith('='), solved]
-  const below = { from: least, to: at, hasFrom: false, hasTo: has && way !== '!=' }
-  const above = { from: at, to: most, hasFrom: has && way !== '!=', hasTo: false }
-  const spans = way === '!=' ? [below, above] : way.startsWith('<') ? [below] : [above]
-  return { kind: 'reals', name: solved.name, spans }
+  const { name, at } = solved
+  const point = interval(at, at, true, true)
+  if (way === '!=') return { kind: 'reals', name, reals: merged(allReals, point, firstOnly) }
+  const has = way.endsWith('=')
+  const reals = way.startsWith('<') ? interval(least, at, false, has) : interval(at, most, has, false)
+  return { kind: 'reals', name, reals }
 }
 
 /** `3 \pmod 7`, `x \equiv 3 \pmod 7`. */
@@ -189,108 +182,53 @@ export function attempt<T>(what: () => T): T | null {
   }
 }
 
-const least = new Decimal(Number.NEGATIVE_INFINITY)
-const most = new Decimal(Number.POSITIVE_INFINITY)
+const merges = [
+  [/\\(?:setminus|backslash)(?![A-Za-z])/, firstOnly],
+  [/\\cup(?![A-Za-z])/, either],
+  [/\\cap(?![A-Za-z])/, both],
+] as const
 
 /** `x \in …`, unions, `\mathbb{R} \setminus \{2\}`: of intervals with numbers as ends what they hold together. */
 function realsOf(text: string, side: Side): Answer | null {
   const within = /^([A-Za-z])\s*\\in(?![A-Za-z])(.*)$/s.exec(text)
   if (within !== null) {
     const inner = read((within[2] ?? '').trim(), side)
-    const spans = spansOf(inner, side)
-    return spans === null ? inner : { kind: 'reals', name: within[1] ?? '', spans }
+    const reals = numbersOf(inner, side)
+    return reals === null ? inner : { kind: 'reals', name: within[1] ?? '', reals }
   }
-  if (/^(?:\\mathbb\s*\{?\s*R\s*\}?|\\R|\\Reals)$/.test(text)) return { kind: 'reals', name: '', spans: [all] }
-  if (text === '\\emptyset') return { kind: 'reals', name: '', spans: [] }
-  const [from = '', without, ...more] = partsOf(text, /\\(?:setminus|backslash)(?![A-Za-z])/)
-  if (without !== undefined && more.length === 0) {
-    const [whole, hole] = [from, without].map((part) => spansOf(read(part, side), side))
-    if (whole == null || hole == null) throw new NotUnderstood()
-    return { kind: 'reals', name: '', spans: intersected(whole, complement(hole)) }
-  }
-  for (const [sign, merge] of [[/\\cup(?![A-Za-z])/, united] as const, [/\\cap(?![A-Za-z])/, null] as const]) {
+  if (/^(?:\\mathbb\s*\{?\s*R\s*\}?|\\R|\\Reals)$/.test(text)) return { kind: 'reals', name: '', reals: allReals }
+  if (text === '\\emptyset') return { kind: 'reals', name: '', reals: [] }
+  for (const [sign, keeps] of merges) {
     const parts = partsOf(text, sign)
-    if (parts.length < 2) continue
+    if (parts.length < 2 || (keeps === firstOnly && parts.length > 2)) continue
     const items = parts.map((part) => read(part, side))
-    const spans = items.map((item) => spansOf(item, side))
-    const known = spans.filter((one) => one !== null)
-    if (known.length === spans.length)
-      return { kind: 'reals', name: '', spans: merge === null ? known.reduce(intersected) : merge(known.flat()) }
-    if (merge === null) throw new NotUnderstood()
+    const sets = items.map((item) => numbersOf(item, side)).filter((one) => one !== null)
+    if (sets.length === items.length)
+      return { kind: 'reals', name: '', reals: sets.reduce((a, b) => merged(a, b, keeps)) }
+    if (keeps !== either) throw new NotUnderstood()
     return { kind: 'union', items }
   }
   return null
 }
 
-const all: Span = { from: least, to: most, hasFrom: false, hasTo: false }
-
 /** An answer as real numbers; null for what is none: a point, a set with letters. */
-export function spansOf(answer: Answer, { field }: Reading): readonly Span[] | null {
-  if (answer.kind === 'reals') return answer.spans
-  const ends = 'items' in answer && answer.kind !== 'union' ? answer.items.map(endOf) : []
+export function numbersOf(answer: Answer, { field }: Reading): Reals | null {
+  if (answer.kind === 'reals') return answer.reals
+  if (answer.kind !== 'list' && answer.kind !== 'tuple') return null
+  const ends = answer.items.map(endOf).filter((end) => end !== null)
   const [from, to] = ends
-  const known = ends.filter((end) => end !== null)
-  if (known.length !== ends.length || ends.length === 0) return null
+  if (from === undefined || ends.length !== answer.items.length) return null
   if (answer.kind === 'list') {
-    if (!answer.braced || !known.every((end) => end.isFinite())) return null
-    return united(known.map((end) => ({ from: end, to: end, hasFrom: true, hasTo: true })))
+    if (!answer.braced || !ends.every((end) => end.isFinite())) return null
+    return ends.reduce<Reals>((all, end) => merged(all, interval(end, end, true, true), either), [])
   }
-  if (answer.kind !== 'tuple' || ends.length !== 2 || from == null || to == null || !from.lt(to)) return null
-  const [open, close] = answer.brackets
-  const span = { from, to, hasFrom: open === '[' && from.isFinite(), hasTo: close === ']' && to.isFinite() }
-  return /^[([][)\]]$/.test(answer.brackets) ? [span] : null
+  if (ends.length !== 2 || to === undefined || !from.lt(to) || !/^[([][)\]]$/.test(answer.brackets)) return null
+  return interval(from, to, answer.brackets.startsWith('['), answer.brackets.endsWith(']'))
 
   function endOf(item: Answer): Decimal | null {
     if (item.kind === 'infinity') return item.sign === '-' ? least : most
     return item.kind === 'value' && item.unit === '' ? field.valueOf(item.value) : null
   }
-}
-
-function united(spans: readonly Span[]): readonly Span[] {
-  const found: Span[] = []
-  for (const span of spans.toSorted((a, b) => a.from.cmp(b.from) || Number(b.hasFrom) - Number(a.hasFrom))) {
-    const last = found.at(-1)
-    const touches =
-      last !== undefined && (span.from.lt(last.to) || (span.from.eq(last.to) && (span.hasFrom || last.hasTo)))
-    if (last === undefined || !touches) {
-      found.push(span)
-      continue
-    }
-    const order = span.to.cmp(last.to)
-    found[found.length - 1] = {
-      ...last,
-      to: order > 0 ? span.to : last.to,
-      hasTo: order > 0 ? span.hasTo : last.hasTo || (order === 0 && span.hasTo),
-    }
-  }
-  return found
-}
-
-function complement(spans: readonly Span[]): readonly Span[] {
-  return spans.reduce<readonly Span[]>(
-    (left, { from, to, hasFrom, hasTo }) =>
-      intersected(left, [
-        { from: least, to: from, hasFrom: false, hasTo: !hasFrom },
-        { from: to, to: most, hasFrom: !hasTo, hasTo: false },
-      ]),
-    [all],
-  )
-}
-
-function intersected(a: readonly Span[], b: readonly Span[]): readonly Span[] {
-  const both = a.flatMap((x) =>
-    b.map((y): Span => {
-      const [later, sooner] = [x.from.cmp(y.from), x.to.cmp(y.to)]
-      return {
-        from: later >= 0 ? x.from : y.from,
-        to: sooner <= 0 ? x.to : y.to,
-        hasFrom: later > 0 ? x.hasFrom : later < 0 ? y.hasFrom : x.hasFrom && y.hasFrom,
-        hasTo: sooner < 0 ? x.hasTo : sooner > 0 ? y.hasTo : x.hasTo && y.hasTo,
-      }
-    }),
-  )
-  const finite = (span: Span) => span.from.isFinite() && span.hasFrom && span.hasTo
-  return united(both.filter((span) => span.from.lt(span.to) || (span.from.eq(span.to) && finite(span))))
 }
 
 const environment = /^(.*?)\\begin\s*\{([a-z]*matrix|array)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\2\}$/s
@@ -352,7 +290,7 @@ function collectionOf(text: string, side: Side): Answer | null {
 
 function list(text: string, braced: boolean, side: Side): Answer | null {
   const parts = partsOf(text, listed)
-  const texts = parts.flatMap(both)
+  const texts = parts.flatMap(bothSigns)
   if (texts.length < 2 && !braced) return null
   const items = texts.map((item) => read(item, side))
   return { kind: 'list', braced, word: parts.length > 1 ? wordOf(text, parts.length) : '', items }
@@ -362,7 +300,7 @@ function list(text: string, braced: boolean, side: Side): Answer | null {
  * `a \pm b` as `a + b` and `a - b`. Several signs are free of one another, and so four numbers or more, unless a `\mp` ties
  * them together.
  */
-function both(text: string): readonly string[] {
+function bothSigns(text: string): readonly string[] {
   const signs: readonly string[] = text.match(/\\(?:pm|mp)(?![A-Za-z])/g) ?? []
   if (signs.length === 0 || signs.length > 4) return [text]
   const ways = signs.includes('\\mp')

@@ -1,4 +1,4 @@
-import { type Answer, spansOf, type Span } from './answer.ts'
+import { type Answer, numbersOf } from './answer.ts'
 import { type Fraction, sameDecimal } from './field.ts'
 import type { Reading } from './parse.ts'
 import { rational, type Rational } from './rational.ts'
@@ -110,22 +110,11 @@ function namesOneSide(...lists: readonly (readonly Answer[])[]): boolean {
 }
 
 function sameReals(gold: Answer, given: Answer, by: Reading): boolean {
-  if (
-    gold.kind === 'reals' &&
-    given.kind === 'reals' &&
-    gold.name !== '' &&
-    given.name !== '' &&
-    gold.name !== given.name
-  )
-    return false
-  const [a, b] = [spansOf(gold, by), spansOf(given, by)]
-  const equal = (x: Span, y: Span | undefined) =>
-    y !== undefined &&
-    x.hasFrom === y.hasFrom &&
-    x.hasTo === y.hasTo &&
-    sameDecimal(x.from, y.from) &&
-    sameDecimal(x.to, y.to)
-  return a !== null && b !== null && a.length === b.length && a.every((span, i) => equal(span, b[i]))
+  const [name, other] = [gold, given].map((one) => (one.kind === 'reals' ? one.name : ''))
+  if (name !== '' && other !== '' && name !== other) return false
+  const [a, b] = [numbersOf(gold, by), numbersOf(given, by)]
+  if (a === null || b?.length !== a.length) return false
+  return a.every(({ at, behind }, i) => b[i]?.behind === behind && sameDecimal(at, b[i].at))
 }
 
 /** A base or a modulus may be left off where gold has one, and not be put on. */
