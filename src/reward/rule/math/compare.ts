@@ -1,7 +1,8 @@
 import { type Answer, numbersOf } from './answer.ts'
-import { type Fraction, sameDecimal } from './field.ts'
+import { type Field, type Fraction, sameDecimal } from './field.ts'
 import type { Reading } from './parse.ts'
-import { rational, type Rational } from './rational.ts'
+import { over, rational } from './rational.ts'
+import type { Cut } from './reals.ts'
 
 /** Whether an answer means what gold means. What is left off (a name, a unit, a base) is gold's, and may be no other. */
 export function same(gold: Answer, given: Answer, by: Reading): boolean {
@@ -23,18 +24,18 @@ export function same(gold: Answer, given: Answer, by: Reading): boolean {
       : positively(gold.difference, given.difference, by)
   }
   if (gold.kind === 'matrix') {
-    if (given.kind !== 'matrix' || gold.bars !== given.bars || gold.rows.length !== given.rows.length) return false
-    return gold.rows.every((row, i) => {
-      const other = given.rows[i] ?? []
-      return row.length === other.length && row.every((cell, k) => by.field.same(cell, other[k] ?? cell))
-    })
+    if (given.kind !== 'matrix' || gold.bars !== given.bars) return false
+    return pairwise(gold.rows, given.rows, (row, other) => pairwise(row, other, (a, b) => by.field.same(a, b)))
   }
-  if (given.kind !== 'cases') return false
-  return inAnyOrder(gold.rows, given.rows, (a, b) => a.length === b.length && inOrder(a, b, by))
+  return given.kind === 'cases' && inAnyOrder(gold.rows, given.rows, (a, b) => inOrder(a, b, by))
+}
+
+function pairwise<T>(a: readonly T[], b: readonly T[], equal: (a: T, b: T) => boolean): boolean {
+  return a.length === b.length && a.every((item, i) => equal(item, b[i] ?? item))
 }
 
 function inOrder(a: readonly Answer[], b: readonly Answer[], by: Reading): boolean {
-  return a.length === b.length && a.every((item, i) => sameItem(item, b[i] ?? item, by))
+  return pairwise(a, b, (item, other) => sameItem(item, other, by))
 }
 
 function inAnyOrder<T>(a: readonly T[], b: readonly T[], equal: (a: T, b: T) => boolean): boolean {
@@ -54,14 +55,12 @@ function positively(a: Fraction, b: Fraction, { field }: Reading): boolean {
   return factor !== null && factor.gt(0)
 }
 
-function leading(a: Fraction, b: Fraction, field: Reading['field']): ReturnType<Reading['field']['valueOf']> {
+/** How many times `b` goes into `a`, where that is a constant of letters that cancel. */
+function leading(a: Fraction, b: Fraction, field: Field): ReturnType<Field['valueOf']> {
   const [[key = '', first] = []] = a.num
   const second = b.num.get(key)
   if (first === undefined || second === undefined || a.den.size !== 1 || b.den.size !== 1) return null
-  const ratio: Rational = rational(
-    first.coefficient.num * second.coefficient.den,
-    first.coefficient.den * second.coefficient.num,
-  )
+  const ratio = over(first.coefficient, second.coefficient)
   return field.same(a, field.scaled(b, ratio)) ? field.valueOf(field.number(ratio)) : null
 }
 
@@ -113,8 +112,8 @@ function sameReals(gold: Answer, given: Answer, by: Reading): boolean {
   const [name, other] = [gold, given].map((one) => (one.kind === 'reals' ? one.name : ''))
   if (name !== '' && other !== '' && name !== other) return false
   const [a, b] = [numbersOf(gold, by), numbersOf(given, by)]
-  if (a === null || b?.length !== a.length) return false
-  return a.every(({ at, behind }, i) => b[i]?.behind === behind && sameDecimal(at, b[i].at))
+  const equal = (x: Cut, y: Cut) => x.behind === y.behind && sameDecimal(x.at, y.at)
+  return a !== null && b !== null && pairwise(a, b, equal)
 }
 
 /** A base or a modulus may be left off where gold has one, and not be put on. */

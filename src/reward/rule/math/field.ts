@@ -5,6 +5,7 @@ import {
   exactRoot,
   factorial,
   floor,
+  gcd,
   integer,
   integerPower,
   NotUnderstood,
@@ -199,33 +200,12 @@ export class Field {
   /** A function of its arguments. */
   call(name: FunctionName, of: readonly Fraction[]): Fraction {
     const [x = this.number(zero), second] = of
-    switch (name) {
-      case 'root':
-        return this.root(x, second ?? this.number(integer(2n)))
-      case 'exp':
-        return this.power(this.e(), x)
-      case 'log':
-        return this.quotient(this.call('ln', [x]), this.call('ln', [second ?? this.number(integer(10n))]))
-      case 'sec':
-        return this.quotient(this.number(one), this.call('cos', [x]))
-      case 'csc':
-        return this.quotient(this.number(one), this.call('sin', [x]))
-      case 'tan':
-        return this.quotient(this.call('sin', [x]), this.call('cos', [x]))
-      case 'cot':
-        return this.quotient(this.call('cos', [x]), this.call('sin', [x]))
-      case 'factorial':
-        return this.#factorial(x)
-      case 'binomial':
-        return this.#binomial(x, second ?? x)
-      case 'floor':
-      case 'ceil':
-        return this.#rounded(name, x)
-      case 'abs':
-        return this.#absolute(x)
-      default:
-        return this.#called(name, x)
-    }
+    const defined = definitions[name]?.(this, x, second)
+    if (defined !== undefined) return defined
+    if (name === 'factorial') return this.#factorial(x)
+    if (name === 'binomial') return this.#binomial(x, second ?? x)
+    if (name === 'floor') return this.#floor(x)
+    return name === 'abs' ? this.#absolute(x) : this.#called(name, x)
   }
 
   #called(name: FunctionName, x: Fraction): Fraction {
@@ -256,8 +236,7 @@ export class Field {
     return this.scaled(this.#withParity('abs', this.scaled(x, over(one, content))), content)
   }
 
-  #rounded(name: 'floor' | 'ceil', x: Fraction): Fraction {
-    if (name === 'ceil') return this.negative(this.#rounded('floor', this.negative(x)))
+  #floor(x: Fraction): Fraction {
     const [exact, value] = [this.rationalOf(x), this.valueOf(x)]
     if (exact !== null) return this.number(integer(floor(exact)))
     if (value === null) return this.#atom('floor', [x], null)
@@ -332,34 +311,22 @@ export class Field {
       const root = exactRoot(exact, degree)
       if (root !== null) return this.number(root)
       // The root of an integer over an integer.
-      const top = exact.num * exact.den ** BigInt(degree - 1)
-      const under = { num: constant(integer(top)), den: constant(one) }
-      this.#effort.spend(300)
-      const value = rootOf(new Decimal(top.toString()), degree)
-      return this.scaled(
-        this.#atom(`root ${degree}`, [under], value, { degree, base: under.num }),
-        rational(1n, exact.den),
-      )
+      const top = this.number(integer(exact.num * exact.den ** BigInt(degree - 1)))
+      return this.scaled(this.#rootAtom(top, degree, 300), rational(1n, exact.den))
     }
-    const value = this.valueOf(base)
-    if (value !== null) {
-      if (value.lte(0)) throw new NotUnderstood()
-      this.#effort.spend(1500)
-      const relation = constantOf(base.den) === null ? null : { degree, base: this.#over(base) }
-      return this.#atom(`root ${degree}`, [base], rootOf(value, degree), relation)
-    }
+    if (this.valueOf(base) !== null) return this.#rootAtom(base, degree, 1500)
     const content = over(contentOf(base.num), contentOf(base.den))
     const inner = this.scaled(base, over(one, content))
-    const relation = constantOf(inner.den) === null ? null : { degree, base: this.#over(inner) }
-    return this.product(
-      this.#plainRoot(this.number(content), degree),
-      this.#atom(`root ${degree}`, [inner], null, relation),
-    )
+    return this.product(this.#plainRoot(this.number(content), degree), this.#rootAtom(inner, degree, 0))
   }
 
-  /** Of a fraction over a constant the polynomial that it is. */
-  #over({ num, den }: Fraction): Polynomial {
-    return this.#times(num, constant(over(one, constantOf(den) ?? one)))
+  #rootAtom(of: Fraction, degree: number, effort: number): Fraction {
+    const value = this.valueOf(of)
+    if (value?.lte(0) === true) throw new NotUnderstood()
+    this.#effort.spend(effort)
+    const below = constantOf(of.den)
+    const relation = below === null ? null : { degree, base: this.#times(of.num, constant(over(one, below))) }
+    return this.#atom(`root ${degree}`, [of], value === null ? null : rootOf(value, degree), relation)
   }
 
   #symbolicPower(base: Fraction, exponent: Fraction, by: bigint): Fraction {
@@ -507,6 +474,18 @@ export function sameDecimal(a: Decimal, b: Decimal): boolean {
   return a.minus(b).abs().lte(Decimal.max(a.abs(), b.abs()).times(tolerance))
 }
 
+/** Functions that are others. */
+const definitions: Readonly<Record<FunctionName, (field: Field, x: Fraction, second?: Fraction) => Fraction>> = {
+  root: (field, x, degree = field.number(integer(2n))) => field.root(x, degree),
+  exp: (field, x) => field.power(field.e(), x),
+  log: (field, x, base = field.number(integer(10n))) => field.quotient(field.call('ln', [x]), field.call('ln', [base])),
+  sec: (field, x) => field.quotient(field.number(one), field.call('cos', [x])),
+  csc: (field, x) => field.quotient(field.number(one), field.call('sin', [x])),
+  tan: (field, x) => field.quotient(field.call('sin', [x]), field.call('cos', [x])),
+  cot: (field, x) => field.quotient(field.call('cos', [x]), field.call('sin', [x])),
+  ceil: (field, x) => field.negative(field.call('floor', [field.negative(x)])),
+}
+
 const plain: Readonly<Record<FunctionName, (x: Decimal) => Decimal>> = {
   sin: (x) => x.sin(),
   cos: (x) => x.cos(),
@@ -572,14 +551,10 @@ function joined(a: Term['factors'], b: Term['factors']): Term['factors'] {
 function contentOf(of: Polynomial): Rational {
   let [top, bottom] = [0n, 1n]
   for (const { coefficient } of of.values()) {
-    top = gcd(top, coefficient.num < 0n ? -coefficient.num : coefficient.num)
+    top = gcd(top, coefficient.num)
     bottom = (bottom * coefficient.den) / gcd(bottom, coefficient.den)
   }
   return top === 0n ? one : rational(top, bottom)
-}
-
-function gcd(a: bigint, b: bigint): bigint {
-  return b === 0n ? a : gcd(b, a % b)
 }
 
 /** Small primes with their powers, what is left of the number as one more, and -1. */

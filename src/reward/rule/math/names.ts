@@ -1,15 +1,16 @@
 /** The name of a function that the grammar knows. `root` and `log` take the degree and the base as second, `binomial` two numbers. */
 export type FunctionName = string
 
+/** A table in one text: `name:meaning`, or a name that means itself. */
+export function tableOf(text: string): Readonly<Record<string, string>> {
+  const entries = text.split(' ').map((entry) => entry.split(':'))
+  return Object.fromEntries(entries.map(([name = '', meant = name]) => [name, meant]))
+}
+
 /** Functions by the names that LaTeX and plain text give them; `log` without a base is to the base of ten. */
-export const functionNames: Readonly<Record<string, FunctionName>> = Object.fromEntries(
-  (
-    'sin cos tan cot sec csc asin acos atan arcsin:asin arccos:acos arctan:atan sinh cosh tanh exp ln log lg:log abs Abs:abs floor ceil ' +
-    'sqrt:root'
-  )
-    .split(' ')
-    .map((entry) => entry.split(':'))
-    .map(([name = '', meant = name]) => [name, meant]),
+export const functionNames: Readonly<Record<string, FunctionName>> = tableOf(
+  'sin cos tan cot sec csc asin acos atan arcsin:asin arccos:acos arctan:atan sinh cosh tanh exp ln log lg:log abs Abs:abs floor ceil ' +
+    'sqrt:root',
 )
 
 /** What `\sin^{-1}` and its kin mean. */

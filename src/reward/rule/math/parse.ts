@@ -79,10 +79,7 @@ class Parser {
   #sum(): Fraction {
     if ((this.#depth += 1) > deepest) throw new NotUnderstood()
     let left = this.#product()
-    for (let sign = this.#take(/^[+-]/); sign !== null; sign = this.#take(/^[+-]/)) {
-      const right = this.#product()
-      left = sign[0] === '+' ? this.#field.sum(left, right) : this.#field.difference(left, right)
-    }
+    while (/^[+-]/.test(this.#rest())) left = this.#field.sum(left, this.#product())
     this.#depth -= 1
     return left
   }
@@ -110,13 +107,11 @@ class Parser {
     const base = this.#marked()
     this.#depth -= 1
     if (!this.#take(/^(?:\^|\*\*)/)) return base
-    const exponent = this.#rest().startsWith('{')
-      ? this.#group()
-      : this.#rest().startsWith('(')
-        ? this.#marked()
-        : this.#exponent()
-    if (/^\s*(?:\^|\*\*)/.test(this.#rest())) throw new NotUnderstood()
-    return this.#field.power(base, exponent ?? this.#exponent())
+    const rest = this.#rest()
+    const exponent =
+      (rest.startsWith('{') && this.#group()) || (rest.startsWith('(') ? this.#marked() : this.#exponent())
+    if (/^(?:\^|\*\*)/.test(this.#rest())) throw new NotUnderstood()
+    return this.#field.power(base, exponent)
   }
 
   /** Behind a caret LaTeX takes one sign, plain text a signed number or letter. */
@@ -189,39 +184,31 @@ class Parser {
     this.#bars = 0
     const inner = this.#sum()
     this.#bars = bars
-    if (!this.#take(open === '(' ? /^\)/ : open === '[' ? /^\]/ : /^\}/)) throw new NotUnderstood()
+    this.#need(open === '(' ? /^\)/ : open === '[' ? /^\]/ : /^\}/)
     return inner
   }
 
   #bar(): Fraction {
     this.#bars += 1
     const of = this.#sum()
-    if (!this.#take(/^(?:\||\\[rv](?:ert|vert)(?![A-Za-z]))/)) throw new NotUnderstood()
+    this.#need(/^(?:\||\\[rv](?:ert|vert)(?![A-Za-z]))/)
     this.#bars -= 1
     return this.#field.call('abs', [of])
   }
 
   #command(name: string): Fraction {
-    if (name === 'frac') {
-      const top = this.#argument()
-      return this.#field.quotient(top, this.#argument())
-    }
-    if (name === 'binom') {
-      const top = this.#argument()
-      return this.#field.call('binomial', [top, this.#argument()])
+    if (name === 'frac' || name === 'binom') {
+      const [top, below] = [this.#argument(), this.#argument()]
+      return name === 'frac' ? this.#field.quotient(top, below) : this.#field.call('binomial', [top, below])
     }
     if (name === 'sqrt') {
-      let degree = this.#field.number(integer(2n))
-      if (this.#take(/^\[/)) {
-        degree = this.#sum()
-        if (!this.#take(/^\]/)) throw new NotUnderstood()
-      }
-      return this.#field.call('root', [this.#argument(), degree])
+      const degree = this.#rest().startsWith('[') ? this.#group() : null
+      return this.#field.call('root', degree === null ? [this.#argument()] : [this.#argument(), degree])
     }
     if (name === 'lfloor' || name === 'lceil') {
       const of = this.#sum()
-      if (!this.#take(name === 'lfloor' ? /^\\rfloor(?![A-Za-z])/ : /^\\rceil(?![A-Za-z])/)) throw new NotUnderstood()
-      return this.#field.call(name === 'lfloor' ? 'floor' : 'ceil', [of])
+      this.#need(name === 'lfloor' ? /^\\rfloor(?![A-Za-z])/ : /^\\rceil(?![A-Za-z])/)
+      return this.#field.call(name.slice(1), [of])
     }
     if (name === 'pi') return this.#field.pi()
     const call = functionNames[name]
@@ -314,7 +301,7 @@ class Parser {
     this.#take(/^\(/)
     const of = [this.#sum()]
     while (this.#take(/^,/)) of.push(this.#sum())
-    if (!this.#take(/^\)/)) throw new NotUnderstood()
+    this.#need(/^\)/)
     return this.#field.variable(`${whole}()`, of)
   }
 
@@ -333,6 +320,10 @@ class Parser {
   #rest(): string {
     while (/\s/.test(this.#text[this.#at] ?? '')) this.#at += 1
     return this.#text.slice(this.#at)
+  }
+
+  #need(pattern: RegExp): void {
+    if (!this.#take(pattern)) throw new NotUnderstood()
   }
 
   #take(pattern: RegExp): RegExpExecArray | null {

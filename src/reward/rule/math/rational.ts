@@ -34,10 +34,15 @@ export function integer(num: bigint | number): Rational {
 export function rational(num: bigint, den: bigint): Rational {
   if (den === 0n || Math.max(bitsOf(num), bitsOf(den)) > longestBits) throw new NotUnderstood()
   if (den === 1n) return { num, den }
-  let [a, b] = [num < 0n ? -num : num, den < 0n ? -den : den]
-  while (b !== 0n) [a, b] = [b, a % b]
-  const divisor = den < 0n ? -a : a
+  const divisor = den < 0n ? -gcd(num, den) : gcd(num, den)
   return { num: num / divisor, den: den / divisor }
+}
+
+/** The greatest common divisor, positive. */
+export function gcd(x: bigint, y: bigint): bigint {
+  let [a, b] = [x, y]
+  while (b !== 0n) [a, b] = [b, a % b]
+  return a < 0n ? -a : a
 }
 
 export function plus(a: Rational, b: Rational): Rational {

@@ -1,7 +1,7 @@
 import { Decimal } from './field.ts'
 
 /** Where a set of real numbers begins or ends: before a number or behind it. */
-interface Cut {
+export interface Cut {
   readonly at: Decimal
   readonly behind: boolean
 }

@@ -1,4 +1,4 @@
-import { functionNames, signs } from './names.ts'
+import { functionNames, signs, tableOf } from './names.ts'
 
 const sign = new RegExp(`[${Object.keys(signs).join('')}]`, 'g')
 /** Commands that change how something looks and not what it is. */
@@ -8,19 +8,9 @@ const wrapper =
   /\\(?:text|mbox|textrm|textbf|textit|mathrm|mathbf|mathit|mathsf|boldsymbol|operatorname)\s*\{([^{}]*)\}/g
 
 /** Words that make a number larger, as `2 million` and `2 \text{ million dollars}`. */
-const magnitudes: Readonly<Record<string, string>> = {
-  dozen: '12',
-  hundred: '100',
-  thousand: '1000',
-  million: '10^6',
-  billion: '10^9',
-  trillion: '10^{12}',
-  quadrillion: '10^{15}',
-  lakh: '10^5',
-  crore: '10^7',
-  mln: '10^6',
-  bn: '10^9',
-}
+const magnitudes = tableOf(
+  'dozen:12 hundred:100 thousand:1000 million:10^6 billion:10^9 trillion:10^{12} quadrillion:10^{15} lakh:10^5 crore:10^7 mln:10^6 bn:10^9',
+)
 const larger = Object.keys(magnitudes).join('|')
 const magnitude = new RegExp(
   String.raw`(?<=\d)\s*(?:\\text\s*\{\s*(${larger})s?(?![A-Za-z])([^{}]*)\}|\b(${larger})s?(?![A-Za-z]))`,
@@ -28,14 +18,7 @@ const magnitude = new RegExp(
 )
 
 /** Brackets by name. A vector is a tuple. */
-const brackets: Readonly<Record<string, string>> = {
-  '\\langle': '(',
-  '\\rangle': ')',
-  '\\lbrace': '\\{',
-  '\\rbrace': '\\}',
-  '\\lbrack': '[',
-  '\\rbrack': ']',
-}
+const brackets = tableOf(String.raw`\langle:( \rangle:) \lbrace:\{ \rbrace:\} \lbrack:[ \rbrack:]`)
 
 /** The content of the last `\boxed{…}` or, of `\boxed 5`, what follows; null where there is none. */
 export function lastBoxed(text: string): string | null {

@@ -1,3 +1,5 @@
+import { tableOf } from './names.ts'
+
 /** Signs of units, of which the case counts, each with its names; `~` stands for the prefixes of the SI. */
 const table = `
 ~m ~meter ~meters ~metre ~metres|~g ~gram ~grams|~s ~second ~seconds sec secs|~L ~l ~liter ~liters ~litre ~litres|~J ~joule ~joules
@@ -9,18 +11,7 @@ ton tons|gal gallon gallons|acre acres|°F|°C|degree degrees deg|rad radian rad
 unit units|person persons people|student students|man men|woman women|child children|boy boys|girl girls|way ways|apple apples|ball balls
 coin coins|book books|card cards|ticket tickets|marble marbles|cookie cookies|item items|piece pieces|solution solutions|value values
 point points|page pages|car cars|dog dogs|cat cats|chair chairs|egg eggs|game games|number numbers|triangle triangles|root roots`
-const prefixes: Readonly<Record<string, string>> = {
-  k: 'kilo',
-  M: 'mega',
-  G: 'giga',
-  T: 'tera',
-  c: 'centi',
-  d: 'deci',
-  m: 'milli',
-  μ: 'micro',
-  n: 'nano',
-  p: 'pico',
-}
+const prefixes = tableOf('k:kilo M:mega G:giga T:tera c:centi d:deci m:milli μ:micro n:nano p:pico')
 const signs: ReadonlyMap<string, string> = new Map(
   table
     .split(/[|\n]/)
@@ -39,14 +30,7 @@ const signs: ReadonlyMap<string, string> = new Map(
     }),
 )
 
-const currencies: Readonly<Record<string, string>> = {
-  '\\$': 'dollar',
-  $: 'dollar',
-  '€': 'euro',
-  '£': 'pound sterling',
-  '¥': 'yen',
-  '₹': 'rupee',
-}
+const currencies = tableOf('\\$:dollar $:dollar €:euro £:pound ¥:yen ₹:rupee')
 
 /** What a number is counted in; `unit` is empty for none, and for "square units", which say nothing. */
 export interface Counted {
