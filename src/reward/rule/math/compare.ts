@@ -55,7 +55,7 @@ function positively(a: Fraction, b: Fraction, { field }: Reading): boolean {
   return factor !== null && factor.gt(0)
 }
 
-/** How many times `b` goes into `a`, where that is a constant of letters that cancel. */
+/** `a` over `b`, if the letters cancel. */
 function leading(a: Fraction, b: Fraction, field: Field): ReturnType<Field['valueOf']> {
   const [[key = '', first] = []] = a.num
   const second = b.num.get(key)
