@@ -1,6 +1,8 @@
 /** `paddock backup` beside a `paddock serve` that records, after it was killed, into a folder and into a file, and back from there. */
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { pack } from 'tar-stream'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runCli } from '../../src/cli/program.ts'
 import { createToken } from '../../src/access/index.ts'
@@ -118,4 +120,89 @@ it.each([
   await writeFile(join(directory, 'there.tar'), '')
   const { err, code: exit } = await paddock(...args)
   expect([exit, err]).toEqual([2, expect.stringContaining(code)])
+})
+
+/** An archive of a whole backup and, after it, these entries. */
+async function tarWith(
+  name: string,
+  ...more: readonly { readonly name: string; readonly type?: 'symlink' | 'link'; readonly body?: string }[]
+) {
+  const tar = pack()
+  for (const file of ['log.sqlite', 'catalogue.sqlite'])
+    tar.entry({ name: `b/${file}` }, await readFile(join(directory, 'whole', file)))
+  for (const { body = 'x', ...header } of more) {
+    if (header.type === undefined) tar.entry(header, body)
+    else tar.entry({ ...header, linkname: body })
+  }
+  tar.finalize()
+  const bytes = await buffer(tar)
+  await writeFile(join(directory, name), bytes)
+  return bytes
+}
+
+it('restores records alone: an archive with anything else is refused by its name, and leaves nothing', async () => {
+  expect((await paddock('backup', 'killed', '--into', 'whole')).code).toBe(0)
+  await tarWith('good.tar')
+  expect((await paddock('restore', 'good.tar', '--into', 'good')).code).toBe(0)
+  const names = [
+    'control-token',
+    'tokens/ann.json',
+    'paddock.config.ts',
+    'node_modules/x/index.js',
+    'lock',
+    '../up',
+    'blobs/../x',
+    'blobs/ab/cd/abce',
+    'log.sqlite-journal-x',
+    'log.sqlite',
+    'LOG.SQLITE',
+    './log2.sqlite',
+    'blobs/aa/bb/aabb.js',
+    '.env',
+    'catalogue.id',
+  ]
+  for (const name of names) {
+    await tarWith('odd.tar', { name: `b/${name}` })
+    const { code, err } = await paddock('restore', 'odd.tar', '--into', 'odd')
+    expect([code, err]).toEqual([2, expect.stringContaining(`has the entry "b/${name}"`)])
+  }
+  for (const entry of [
+    { name: 'b/log.sqlite-wal', type: 'symlink', body: '/etc/passwd' },
+    { name: 'b/log.sqlite-shm', type: 'link', body: 'b/log.sqlite' },
+  ] as const) {
+    await tarWith('odd.tar', entry)
+    expect((await paddock('restore', 'odd.tar', '--into', 'odd')).code).toBe(2)
+  }
+  expect((await readdir(directory)).filter((name) => /odd$|unfinished/.test(name))).toEqual([])
+})
+
+it('says where an archive is cut off, wherever that is, and leaves nothing', async () => {
+  const blob = `b/blobs/ab/cd/abcd${'0'.repeat(60)}`
+  const bytes = await tarWith('whole.tar', { name: blob, body: '\0'.repeat(3000) })
+  const inBlob = bytes.length - 1024 - 3072 - 512
+  const cuts = [
+    0,
+    1,
+    511,
+    512,
+    600,
+    1000,
+    1536,
+    3000,
+    4608,
+    inBlob - 512,
+    inBlob,
+    inBlob + 512,
+    inBlob + 2000,
+    bytes.length - 1536,
+    bytes.length - 1024,
+    bytes.length - 512,
+    bytes.length - 1,
+  ]
+  for (const cut of cuts) {
+    await writeFile(join(directory, 'cut.tar'), bytes.subarray(0, cut))
+    const { code, err } = await paddock('restore', 'cut.tar', '--into', 'cut')
+    expect([cut, code, err]).toEqual([cut, 2, expect.stringMatching(/USAGE: .*cut\.tar is cut off behind \d+ bytes/)])
+  }
+  expect((await readdir(directory)).filter((name) => /cut$|unfinished/.test(name))).toEqual([])
 })

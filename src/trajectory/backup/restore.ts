@@ -1,10 +1,10 @@
 import { createReadStream, createWriteStream, existsSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { extract } from 'tar-stream'
-import { PaddockError } from '../../core/index.ts'
+import { isPaddockError, PaddockError } from '../../core/index.ts'
 import { catalogueMigrations } from '../catalogue/index.ts'
 import { asStoreError, openForWriting } from '../sqlite/index.ts'
 import { homeOf, rememberCatalogue, requireSameLog, storeFiles } from '../store/index.ts'
@@ -44,34 +44,69 @@ export async function restore(
   }
 }
 
-/** The files of the one folder that a backup's archive has. */
+/** What `paddock backup` writes, by its path in the one folder of the archive: databases, journals, and contents by their digest. */
+const backupFile =
+  /^(?:(?:log|catalogue)\.sqlite(?:-wal|-shm)?|log\.sqlite-journal-\d+|(?:blobs|archive)\/([0-9a-f]{2})\/([0-9a-f]{2})\/\1\2[0-9a-f]{60})$/
+
+/** The size of a header and of the unit that contents are filled up to; two empty ones end an archive. */
+const block = 512
+
+/** Unpacks an archive that `paddock backup` wrote: anything else in it could be a credential, or code. */
 async function unpack(file: string, into: string): Promise<void> {
-  if (!existsSync(file))
-    throw new PaddockError('NOT_FOUND', `there is no backup ${file}`, {
-      fix: 'Give the file or folder that `paddock backup` wrote.',
-    })
+  if (!existsSync(file)) throw notBackup('NOT_FOUND', `there is no backup ${file}`)
   const archive = extract()
+  const cut = new AbortController()
   const reading = pipeline(createReadStream(file), archive)
-  // Told below: it ends with the archive.
-  reading.catch(() => {})
-  for await (const entry of archive) {
-    const [, ...inside] = entry.header.name.split('/')
-    if (entry.header.type !== 'file' || inside.length === 0 || inside.some((part) => part === '' || part === '..')) {
-      throw new PaddockError('USAGE', `${file} has the entry ${entry.header.name}, which no backup has`, {
-        fix: 'Give the file or folder that `paddock backup` wrote.',
-      })
+  // What is cut off inside of an entry ends neither the entry nor the archive.
+  reading.catch((error: Error) => {
+    archive.destroy(error)
+    cut.abort(error)
+  })
+  let end = 0
+  try {
+    for await (const entry of archive) {
+      await unpackEntry(entry, { file, into, signal: cut.signal })
+      end += block * (1 + Math.ceil((entry.header.size ?? 0) / block))
     }
-    const path = join(into, ...inside)
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    await pipeline(entry, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+    await reading
+  } catch (error) {
+    // Errors of the disk have a system call, those of tar-stream 3 not even a code.
+    if (isPaddockError(error) || (error instanceof Error && 'syscall' in error)) throw error
+    throw notBackup('USAGE', `${file} is cut off behind ${end} bytes, or is no tar file`)
   }
-  await reading
+  if (!(await isWhole(file, end))) throw notBackup('USAGE', `${file} is cut off behind ${end} bytes`)
   const { log, catalogue } = storeFiles(into)
-  if (!existsSync(log) || !existsSync(catalogue)) {
-    throw new PaddockError('USAGE', `${file} is not a backup`, {
-      fix: 'Give the file or folder that `paddock backup` wrote.',
-    })
+  if (!existsSync(log) || !existsSync(catalogue)) throw notBackup('USAGE', `${file} is not a backup`)
+}
+
+type Entry = ReturnType<typeof extract> extends AsyncIterable<infer One> ? One : never
+
+async function unpackEntry(
+  entry: Entry,
+  { file, into, signal }: { readonly file: string; readonly into: string; readonly signal: AbortSignal },
+): Promise<void> {
+  const { name, type } = entry.header
+  const path = name.slice(name.indexOf('/') + 1)
+  if (type !== 'file' || !name.includes('/') || !backupFile.test(path)) {
+    throw notBackup('USAGE', `${file} has the entry ${JSON.stringify(name)}, which no backup has`)
   }
+  const to = join(into, path)
+  if (existsSync(to)) throw notBackup('USAGE', `${file} has the entry ${JSON.stringify(name)} twice`)
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+  await pipeline(entry, createWriteStream(to, { flags: 'wx', mode: 0o600 }), { signal })
+}
+
+/** Whether the two empty blocks follow that end an archive. */
+async function isWhole(path: string, end: number): Promise<boolean> {
+  await using file = await open(path, 'r')
+  const { size } = await file.stat()
+  if (size < end + 2 * block) return false
+  const { buffer } = await file.read(Buffer.alloc(2 * block), 0, 2 * block, size - 2 * block)
+  return buffer.every((byte) => byte === 0)
+}
+
+function notBackup(code: 'NOT_FOUND' | 'USAGE', message: string): PaddockError {
+  return new PaddockError(code, message, { fix: 'Give the file or folder that `paddock backup` wrote.' })
 }
 
 async function moveRows(directory: string, name: string, url: string): Promise<void> {
