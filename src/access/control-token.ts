@@ -1,27 +1,35 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { open, readFile } from 'node:fs/promises'
+import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sha256 } from '../core/index.ts'
 
 /** Name of the file in the data directory that holds the control token. */
 export const tokenFileName = 'control-token'
 
-/** The control token of a data directory: made at the first call, mode 0600, read afterwards. */
+/** The control token of a data directory: made at the first call, mode 0600, read afterwards. An empty file is replaced. */
 export async function controlToken(directory: string): Promise<string> {
   const path = join(directory, tokenFileName)
+  const known = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return null
+    throw error
+  })
+  if (known !== null && known.trim() !== '') return known.trim()
+  // It has its name only when it is whole: a file that is cut off would lock everybody out.
+  const unfinished = `${path}.${randomBytes(4).toString('hex')}.unfinished`
+  const token = randomBytes(32).toString('base64url')
   try {
-    const file = await open(path, 'wx', 0o600)
-    try {
-      const token = randomBytes(32).toString('base64url')
-      await file.writeFile(`${token}\n`)
-      await file.sync()
-      return token
-    } finally {
-      await file.close()
-    }
+    await using file = await open(unfinished, 'wx', 0o600)
+    await file.writeFile(`${token}\n`)
+    await file.sync()
+    if (known === null) await link(unfinished, path)
+    else await rename(unfinished, path)
+    return token
   } catch (error) {
-    if (!isExists(error)) throw error
+    if (!hasCode(error, 'EEXIST')) throw error
+    // Another process was first.
     return (await readFile(path, 'utf8')).trim()
+  } finally {
+    await rm(unfinished, { force: true })
   }
 }
 
@@ -30,6 +38,6 @@ export function sameToken(given: string, expected: string): boolean {
   return timingSafeEqual(Buffer.from(sha256(given), 'hex'), Buffer.from(sha256(expected), 'hex'))
 }
 
-function isExists(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EEXIST'
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
 }
