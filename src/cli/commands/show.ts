@@ -12,7 +12,7 @@ import {
 } from '../../trajectory/index.ts'
 import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
-import { printable } from '../present/colour.ts'
+import { printable, printableText } from '../present/colour.ts'
 import { conversation } from '../present/conversation.ts'
 import { eventLines } from '../present/events.ts'
 import { endCell, groupTable, rewardCell, rolloutTable, runTable, verdictCell } from '../present/listings.ts'
@@ -182,14 +182,14 @@ function verdictText(rollout: RolloutView, { paint }: CommandContext): string {
   const verdict = verdictInForce(rollout.verdicts)
   if (verdict === null) return `${paint('strong', 'verdict')} none`
   const components = Object.entries(verdict.components).map(([name, value]) => `  ${printable(name)}  ${value}`)
-  const evidence = printable(verdict.evidence.trim())
+  const evidence = printableText(verdict.evidence.trim())
   return [
     `${paint('strong', 'verdict')} ${verdictCell(verdict, paint)}, reward ${rewardCell(verdict, paint)}`,
     ...(verdict.reward === null
       ? [`  reason: ${printable(verdict.reason)}`]
-      : Object.entries(verdict.byPolicy ?? {}).map(([policy, reward]) => `  policy ${policy}  ${reward}`)),
+      : Object.entries(verdict.byPolicy ?? {}).map(([policy, reward]) => `  policy ${printable(policy)}  ${reward}`)),
     ...components,
-    `  verifier ${verdict.verifier.id} ${verdict.verifier.version}, trust ${verdict.trust}`,
+    `  verifier ${printable(verdict.verifier.id)} ${printable(verdict.verifier.version)}, trust ${verdict.trust}`,
     ...(verdict.token === undefined ? [] : [`  given under the token ${printable(verdict.token)}`]),
     ...(evidence === ''
       ? []

@@ -24,13 +24,19 @@ export function painter(colour: boolean): Paint {
 const unsafe = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
 
 /**
- * Makes text of models, harnesses and boxes safe for a terminal: control characters (escape sequences among them) come
- * out visible. New lines and tabs stay.
+ * Makes text of models, harnesses, boxes and callers safe for one line of a terminal: control characters (new lines and escape sequences
+ * among them) come out visible, so no name can begin a line of its own.
  */
 export function printable(text: string): string {
   return text.replace(unsafe, (character) => {
-    if (character === '\n' || character === '\t') return character
+    if (character === '\n') return '\\n'
+    if (character === '\t') return '\\t'
     const code = character.charCodeAt(0)
     return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
   })
+}
+
+/** The same for text that has lines: new lines and tabs stay. Whoever prints it makes clear which lines are the text's. */
+export function printableText(text: string): string {
+  return text.replaceAll(/[^\n\t]+/g, printable)
 }

@@ -10,7 +10,7 @@ import {
 } from '../../read/index.ts'
 import { requestMessages } from '../../proxy/index.ts'
 import type { CallRecord, Segment, SessionLog } from '../../trajectory/index.ts'
-import { type Paint, printable } from './colour.ts'
+import { type Paint, printable, printableText } from './colour.ts'
 import { tokenStrip } from './tokens.ts'
 import { duration, plural, timeOfDay } from './units.ts'
 
@@ -164,7 +164,7 @@ function block(label: string, text: string): string {
 }
 
 function clipped(text: string, { mostLines, paint }: ConversationView): string {
-  const lines = printable(text.replace(/\n+$/, '')).split('\n')
+  const lines = printableText(text.replace(/\n+$/, '')).split('\n')
   if (lines.length <= mostLines) return lines.join('\n')
   return [...lines.slice(0, mostLines), paint('dim', `… ${lines.length - mostLines} more lines`)].join('\n')
 }

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../../config/index.ts'
-import { painter, printable } from './colour.ts'
+import { painter, printable, printableText } from './colour.ts'
+import { groupTable, rolloutTable, runTable } from './listings.ts'
 import { failureText } from './failure.ts'
 import { commonPrefix, readMessage } from '../../read/index.ts'
 import { table } from './table.ts'
@@ -51,13 +52,15 @@ describe('tokens', () => {
 })
 
 describe('text for a terminal', () => {
-  it('has no control characters but new lines and tabs, whatever comes', () => {
+  it('has no control characters; text with lines keeps new lines and tabs', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(printable(text)).not.toMatch(/(?![\n\t])\p{Cc}/u)
+        expect(printable(text)).not.toMatch(/\p{Cc}/u)
+        expect(printableText(text)).not.toMatch(/(?![\n\t])\p{Cc}/u)
       }),
     )
-    expect(printable('a\u001b]0;title\u0007b\n\tc\u202ed')).toBe('a\\x1b]0;title\\x07b\n\tc\\u202ed')
+    expect(printable('a\u001b]0;title\u0007b\n\tc\u202ed')).toBe('a\\x1b]0;title\\x07b\\n\\tc\\u202ed')
+    expect(printableText('a\u001b]0;title\u0007b\n\tc\u202ed')).toBe('a\\x1b]0;title\\x07b\n\tc\\u202ed')
   })
 
   it('lines tables up by visible width', () => {
@@ -158,5 +161,38 @@ describe('doctor', () => {
         fix: 'Run `sysctl -w fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=65536`.',
       },
     ])
+  })
+})
+
+describe('names with new lines', () => {
+  const bad = 'h\n7b71e496  completed  scored 1'
+  const view = { paint: painter(false), columns: null }
+  const at = Date.UTC(2026, 0, 1)
+  const lines = (text: string): number => text.split('\n').length
+
+  it('begin no line of their own in a table', () => {
+    const run = { id: 'r'.repeat(36), name: bad, createdAt: at, config: {} }
+    expect(lines(runTable([{ run, rollouts: [] }], view))).toBe(2)
+    const group = { id: 'g'.repeat(36), runId: run.id, taskDigest: 'd'.repeat(64), promptVariant: bad, createdAt: at }
+    expect(lines(groupTable([group], new Map([[group.taskDigest, bad]]), view))).toBe(2)
+    const rollout = {
+      id: 'o'.repeat(36),
+      runId: run.id,
+      groupId: group.id,
+      taskDigest: group.taskDigest,
+      slot: 0,
+      attempt: 0,
+      harness: bad,
+      createdAt: at,
+      startedAt: at,
+      endedAt: at,
+      end: 'completed' as const,
+      endDetail: bad,
+      labels: { node: bad, [bad]: bad },
+      taints: [],
+      verdicts: [],
+      work: null,
+    }
+    expect(lines(rolloutTable([rollout as never], view, new Map([[group.taskDigest, bad]])))).toBe(2)
   })
 })

@@ -1,5 +1,5 @@
 import type { TokenTexts } from '../../read/index.ts'
-import { type Paint, printable } from './colour.ts'
+import { type Paint, printableText } from './colour.ts'
 
 /** One token, readable: white space is visible, an unknown id prints as `⟨123⟩`, a part of a character as its bytes. */
 export function tokenText(id: number, texts: TokenTexts): string {
@@ -13,7 +13,7 @@ export function tokenText(id: number, texts: TokenTexts): string {
 }
 
 function visible(text: string): string {
-  return printable(text.replaceAll('\r', '␍')).replaceAll('\n', '⏎').replaceAll('\t', '⇥')
+  return printableText(text.replaceAll('\r', '␍')).replaceAll('\n', '⏎').replaceAll('\t', '⇥')
 }
 
 /** A token with whether a trainer would learn from it. */
