@@ -292,6 +292,38 @@ const said: readonly (readonly [adapter: string, words: unknown, means: object |
   ['miniwob', { action_type: 'PRESS_KEY', key: 'C-a' }, { action: 'key', keys: 'ctrl+a' }],
   ['miniwob', { action_type: 'PRESS_KEY', key: '<Enter>' }, { action: 'key', keys: 'Enter' }],
   ['miniwob', { action_type: 'CLICK_ELEMENT', ref: 3 }, /coordinates/],
+  // Examples of zai-org/GLM-V `examples/gui-agent`, with its coordinates.
+  [
+    'glm',
+    "I can see the Google Shopping interface.\nleft_click(start_box='[376,465]')\nMemory:\n[]",
+    { action: 'click', x: 481, y: 372 },
+  ],
+  ['glm', "type(content='drip coffee maker black')\nMemory:\n[]", { action: 'type', text: 'drip coffee maker black' }],
+  [
+    'glm',
+    "<think>left_click(start_box='[1,1]')</think>I drag.\n<|begin_of_box|>left_drag(start_box='[0,0]', end_box='[500,500]', element_info='file')<|end_of_box|>\nMemory:\n[]",
+    {
+      action: 'drag',
+      path: [
+        { x: 0, y: 0 },
+        { x: 640, y: 400 },
+      ],
+    },
+  ],
+  ['glm', "scroll(start_box='[500,500]', direction='up')", { action: 'scroll', x: 640, y: 400, dx: 0, dy: -600 }],
+  ['glm', "scroll(start_box='[500,500]', direction='down', step=2)", { action: 'scroll', dy: 240 }],
+  ['glm', "key(keys='ctrl+c')", { action: 'key', keys: 'ctrl+c' }],
+  ['glm', 'WAIT()', { action: 'wait', seconds: 5 }],
+  ['glm', 'It is done.\nDONE()\nMemory:\n[]', { action: 'done' }],
+  ['glm', 'FAIL()', { action: 'fail' }],
+  ['glm', "left_click(start_box='[1,2,3,4]')", /does not fit: at/],
+  ['glm', "left_click(start_box='[1001,2]')", /0 to 1000\./],
+  ['glm', "left_click('[1,2]')", /takes start_box, element_info, and no 0/],
+  ['glm', "left_click(start_box='[1,2]', button='left')", /and no button/],
+  ['glm', 'left_click()', /needs start_box/],
+  ['glm', "left_click(start_box='[1,2]')\ntype(content='a')", /There are 2 actions/],
+  ['glm', "I use left_click(start_box='[1,2]') now", /There are 0 actions/],
+  ['glm', "scroll(start_box='[1,2]', direction='sideways')", /does not fit: direction/],
 ]
 
 it.each(said)('%s: %j', (name, words, means) => {
