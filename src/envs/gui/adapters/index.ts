@@ -3,6 +3,7 @@ import { browsergymAdapter } from './browsergym/index.ts'
 import { computer13Adapter } from './computer-13/index.ts'
 import type { ActionAdapter } from './contract.ts'
 import type { Coordinates } from './coordinates.ts'
+import { geminiAdapter } from './gemini.ts'
 import { glmAdapter } from './glm.ts'
 import { miniwobAdapter } from './miniwob/index.ts'
 import { openaiAdapter } from './openai/index.ts'
@@ -28,6 +29,7 @@ const all = [
   anthropicAdapter('20251124'),
   ...Object.values(byCoordinates).map((make) => make()),
   miniwobAdapter,
+  geminiAdapter,
   glmAdapter,
 ]
 

@@ -60,6 +60,8 @@ export interface Vocabulary {
   readonly name: string
   readonly coordinates: Coordinates
   readonly words: Readonly<Record<string, Word>>
+  /** Arguments of every word that do nothing. */
+  readonly asides?: readonly string[]
   /** The calls in what a model said, or what is wrong with it. */
   readonly calls: (said: unknown) => readonly WordCall[] | string
   readonly write: (call: WordCall) => unknown
@@ -119,7 +121,7 @@ function readCall({ name, args }: WordCall, scene: Scene, schema: Vocabulary): P
     return told(`There is no action ${JSON.stringify(name.slice(0, 40))}. Use one of ${offered}.`)
   }
   const { takes = {}, optional = [], means = {} } = word
-  const surplus = surplusOf({ [name]: Object.keys(takes) }, name, args)
+  const surplus = surplusOf({ [name]: [...Object.keys(takes), ...(schema.asides ?? [])] }, name, args)
   if (surplus !== null) return told(surplus)
   const said: Record<string, unknown> = { ...means }
   for (const [argument, role] of Object.entries(takes)) {
