@@ -8,7 +8,7 @@ import type { Task } from '../../src/core/index.ts'
 import { type Environment, nemoGymEnvironment, type NemoGymOptions } from '../../src/envs/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { openWorld } from '../rollout/world.ts'
+import { openOwnWorld } from '../rollout/world.ts'
 import { guidedRewards } from './guided.ts'
 import { cache } from './vllm.ts'
 
@@ -56,7 +56,7 @@ describe.skipIf(cache === '' || !existsSync(python))('example_multi_step of nemo
   async function verdicts(where: Pick<NemoGymOptions, 'app' | 'python' | 'env'>) {
     const environment: Environment = nemoGymEnvironment({ name: 'words', version: '1', ...where })
     const [first, second] = (await environment.load(join(directory, 'words.json'))) as [Task, Task]
-    await using world = await openWorld()
+    await using world = await openOwnWorld()
     const call = (tool: string, args: object) => ({ tool, args })
     await world.script(first, [
       call('get_synonym_value', { synonym: 'calm' }),

@@ -12,7 +12,7 @@ import type { Task } from '../../src/core/index.ts'
 import { type Environment, openEnvEnvironment, sql } from '../../src/envs/index.ts'
 import { qwenCode, referenceAgent } from '../../src/rollout/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { openWorld } from '../rollout/world.ts'
+import { openOwnWorld } from '../rollout/world.ts'
 import { guidedRewards } from './guided.ts'
 import { cache } from './vllm.ts'
 
@@ -35,7 +35,7 @@ describe.skipIf(cache === '' || !existsSync(published))('openenv-dipg-safety 0.1
     expect(rewards).toEqual([own, own, own, own])
 
     const [environment, task] = await exampleTask(place)
-    await using world = await openWorld()
+    await using world = await openOwnWorld()
     await world.script(task, data.cheats[0])
     const { rollouts } = await world.run({ environment, tasks: [task], harness: referenceAgent() })
     expect(rollouts).toMatchObject([{ end: 'completed', verdict: { status: 'scored', reward: ownOfBad } }])
@@ -94,7 +94,7 @@ describe.skipIf(cache === '' || !existsSync(openenv))('openenv 0.10.0', () => {
   })
 
   it('offers its MCP tools to Qwen Code in a box, and its own rewards are the rollout’s', async () => {
-    await using world = await openWorld()
+    await using world = await openOwnWorld()
     const environment = lock()
     const [task] = (await environment.load(join(recorded, 'tasks'))) as [Task]
     const code = (value: number) => ({ tool: 'try_code', args: { code: value } })

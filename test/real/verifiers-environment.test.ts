@@ -11,7 +11,7 @@ import type { Task } from '../../src/core/index.ts'
 import { type Environment, verifiersEnvironment, type VerifiersOptions } from '../../src/envs/index.ts'
 import { referenceAgent } from '../../src/rollout/index.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { openWorld } from '../rollout/world.ts'
+import { openOwnWorld } from '../rollout/world.ts'
 import { guidedRewards } from './guided.ts'
 import { cache } from './vllm.ts'
 
@@ -58,7 +58,7 @@ describe.skipIf(cache === '' || !existsSync(python))('verifiers 0.3.1', () => {
     })
 
   it('offers its tools, and scores what was said at last', async () => {
-    await using world = await openWorld()
+    await using world = await openOwnWorld()
     const environment = house('tools')
     const [task] = (await environment.load(join(lab, 'tasks'))) as [Task]
     const of = (name: string) => ({ tool: 'balance', args: { name } })
@@ -85,7 +85,7 @@ describe.skipIf(cache === '' || !existsSync(python))('verifiers 0.3.1', () => {
     try {
       const environment = house('judged', { judge: { url, model: 'j' } })
       const [, task] = (await environment.load(join(lab, 'tasks'))) as [Task, Task]
-      await using world = await openWorld()
+      await using world = await openOwnWorld()
       await world.script(task, [{ say: 'Seventeen.' }])
       const { rollouts } = await world.run({ environment, tasks: [task], harness: referenceAgent() })
       expect(rollouts).toMatchObject([{ verdict: { status: 'scored', reward: 1 } }])

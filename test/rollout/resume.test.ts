@@ -16,16 +16,19 @@ import {
 } from '../../src/rollout/index.ts'
 import { dockerProvider, type SandboxProvider } from '../../src/sandbox/index.ts'
 import { openReader, openStore, type RolloutView, type Store, verdictInForce } from '../../src/trajectory/index.ts'
+import { atEnd } from '../fixtures/at-end.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
-import { useEngine } from '../fixtures/use-engine.ts'
-import type { TestEngine } from '../proxy/support.ts'
+import { startEngine, type TestEngine } from '../proxy/support.ts'
 import { model, terminalTask, waitingFor } from './world.ts'
 
 let engine: TestEngine
 let directory: string
 let tasks: readonly Task[]
 beforeAll(async () => {
-  engine = await useEngine('--model', model)
+  // A process: tests here ask the store in a loop that lets nothing else of this process run.
+  const started = await startEngine('--model', model)
+  atEnd(() => started.stop())
+  engine = started
   directory = tempDir()
   tasks = [await terminalTask('log-forensics'), await terminalTask('git-archaeology')]
   for (const task of tasks) {

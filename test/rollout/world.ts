@@ -32,8 +32,8 @@ export async function openWorld(...engineFlags: string[]): Promise<World> {
 }
 
 /** With a store that no other test uses, and an engine that can be killed. */
-export async function openOwnWorld(): Promise<World & { readonly engine: EngineProcess }> {
-  const engine = await startEngine('--model', model)
+export async function openOwnWorld(...engineFlags: string[]): Promise<World & { readonly engine: EngineProcess }> {
+  const engine = await startEngine('--model', model, ...engineFlags)
   const store = await openStore(tempDir())
   const world = worldOn(store, engine)
   return {

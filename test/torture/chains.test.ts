@@ -10,13 +10,13 @@ import { referenceAgent, type RunOptions, type RunSummary } from '../../src/roll
 import { serve } from '../cli/paddock.ts'
 import { tempDir } from '../fixtures/temp-dir.ts'
 import { Trainer } from '../rl/trainer.ts'
-import { openWorld, type World } from '../rollout/world.ts'
+import { openOwnWorld, type World } from '../rollout/world.ts'
 
 const names = ['first-till', 'second-till', 'third-till']
 let world: World
 let tasks: readonly Task[]
 beforeAll(async () => {
-  world = await openWorld()
+  world = await openOwnWorld()
   const all = await terminal.load(join(import.meta.dirname, '../../examples/chains/tills/tasks'))
   tasks = names.flatMap((name) => all.find((task) => task.name === name) ?? [])
 })

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { referenceAgent } from '../../src/rollout/index.ts'
 import type { SessionLog } from '../../src/trajectory/index.ts'
 import { forkOf, logsOf, promptOf, sampledIn, trainedIn, treeAfter, turn } from '../rollout/fork-support.ts'
-import { openWorld, terminalTask, type World } from '../rollout/world.ts'
+import { openOwnWorld, terminalTask, type World } from '../rollout/world.ts'
 
 let world: World
 beforeAll(async () => {
-  world = await openWorld()
+  world = await openOwnWorld()
 })
 afterAll(() => world[Symbol.asyncDispose]())
 

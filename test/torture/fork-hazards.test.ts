@@ -26,14 +26,14 @@ import {
   trainedIn,
   treeAfter,
 } from '../rollout/fork-support.ts'
-import { openWorld, terminalTask, type World } from '../rollout/world.ts'
+import { openOwnWorld, terminalTask, type World } from '../rollout/world.ts'
 
 let world: World
 let task: Task
 afterEach(() => world[Symbol.asyncDispose]())
 
 async function open(script: readonly object[], ...engineFlags: string[]): Promise<void> {
-  world = await openWorld(...engineFlags)
+  world = await openOwnWorld(...engineFlags)
   task = await terminalTask('log-forensics')
   await world.script(task, script)
 }

@@ -4,7 +4,7 @@ import type { Task } from '../../src/core/index.ts'
 import { codex, type Harness, piHarness, qwenCode, type RunSummary } from '../../src/rollout/index.ts'
 import { buildRows, type SessionLog } from '../../src/trajectory/index.ts'
 import { sized } from './size.ts'
-import { openWorld, terminalTask, type World } from '../rollout/world.ts'
+import { openOwnWorld, terminalTask, type World } from '../rollout/world.ts'
 
 /** Each turn changes the files, and shows them. */
 const turn = (word: string) => ({
@@ -16,7 +16,7 @@ describe('a fork by replay', () => {
   let world: World
   let task: Task
   beforeAll(async () => {
-    world = await openWorld()
+    world = await openOwnWorld()
     task = await terminalTask('log-forensics')
     await world.script(task, steps)
   })

@@ -7,13 +7,13 @@ import { claudeCode, codex, type Harness, opencode, piHarness, type RunSummary }
 import { dockerInspector } from '../../src/sandbox/index.ts'
 import type { CallRecord } from '../../src/trajectory/index.ts'
 import { forkOf, logsOf, mainOf, promptOf, sampledIn, trainedIn, turn } from '../rollout/fork-support.ts'
-import { openWorld, terminalTask, type World } from '../rollout/world.ts'
+import { openOwnWorld, terminalTask, type World } from '../rollout/world.ts'
 import { sized } from './size.ts'
 
 let world: World
 let task: Task
 beforeAll(async () => {
-  world = await openWorld()
+  world = await openOwnWorld()
   task = await terminalTask('log-forensics')
 })
 afterAll(() => world[Symbol.asyncDispose]())

@@ -13,14 +13,14 @@ import {
   trainedIn,
   treeAfter,
 } from '../rollout/fork-support.ts'
-import { openWorld, terminalTask, type World } from '../rollout/world.ts'
+import { openOwnWorld, terminalTask, type World } from '../rollout/world.ts'
 import { sized } from './size.ts'
 
 describe('a fork by graft', () => {
   let world: World
   let task: Task
   beforeAll(async () => {
-    world = await openWorld()
+    world = await openOwnWorld()
     task = await terminalTask('log-forensics')
     await world.script(task, steps)
   })

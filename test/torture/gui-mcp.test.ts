@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { qwenCode } from '../../src/rollout/index.ts'
-import { openWorld, type World } from '../rollout/world.ts'
+import { openOwnWorld, type World } from '../rollout/world.ts'
 import { builtInGui } from '../../src/builtin/index.ts'
 
 const gui = builtInGui({ trustTasks: false })
@@ -14,7 +14,7 @@ describe('a black-box harness on a gui task', () => {
   let world: World
 
   beforeAll(async () => {
-    world = await openWorld()
+    world = await openOwnWorld()
   })
   afterAll(() => world[Symbol.asyncDispose]())
 

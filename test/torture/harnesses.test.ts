@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/core/index.ts'
 import { registerEnvironments, terminal } from '../../src/envs/index.ts'
 import { claudeCode, cline, codex, geminiCli, type Harness, opencode, piHarness } from '../../src/rollout/index.ts'
-import { openWorld, terminalTask, type World } from '../rollout/world.ts'
+import { openOwnWorld, terminalTask, type World } from '../rollout/world.ts'
 
 /** Each is fetched from npm once (100 to 400 MB), which is why this is not among the quick tests. */
 describe('black-box harnesses, unmodified', () => {
@@ -11,7 +11,7 @@ describe('black-box harnesses, unmodified', () => {
   let task: Task
 
   beforeAll(async () => {
-    world = await openWorld()
+    world = await openOwnWorld()
     task = await terminalTask('log-forensics')
   })
   afterAll(() => world[Symbol.asyncDispose]())

@@ -11,7 +11,7 @@ import { terminal } from '../../src/envs/index.ts'
 import { cline, recordBoxEvents, referenceAgent, type RunSummary } from '../../src/rollout/index.ts'
 import { dockerProvider } from '../../src/sandbox/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
-import { openWorld, terminalTask, type World } from '../rollout/world.ts'
+import { openOwnWorld, terminalTask, type World } from '../rollout/world.ts'
 import { type SecondDocker, secondDocker } from './second-docker.ts'
 
 describe.runIf(await requireDocker())('a daemon that sees none of our files', () => {
@@ -36,7 +36,7 @@ describe.runIf(await requireDocker())('a daemon that sees none of our files', ()
     let world: World
     let task: Task
     beforeAll(async () => {
-      world = await openWorld()
+      world = await openOwnWorld()
       task = await terminalTask('log-forensics')
     })
     afterAll(() => world[Symbol.asyncDispose]())

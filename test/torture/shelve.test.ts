@@ -9,7 +9,7 @@ import { newId } from '../../src/core/index.ts'
 import { Shelving, shellHarness } from '../../src/rollout/index.ts'
 import { requireDocker } from '../../src/testing/sandbox/index.ts'
 import { buildRows, type RolloutView } from '../../src/trajectory/index.ts'
-import { containersOf, model, openWorld, terminalTask, type World } from '../rollout/world.ts'
+import { containersOf, model, openOwnWorld, terminalTask, type World } from '../rollout/world.ts'
 import { heldMs, shelvedOf, stageMs } from './shelve-events.ts'
 import { sized } from './size.ts'
 
@@ -24,7 +24,7 @@ describe.runIf(await requireDocker())(`${count} half-done rollouts over two upda
   let world: World
   let task: Task
   beforeAll(async () => {
-    world = await openWorld()
+    world = await openOwnWorld()
     task = await terminalTask('log-forensics')
     await world.script(task, [{ say: 'one two three four five six seven eight nine ten eleven twelve' }])
   })

@@ -19,7 +19,7 @@ import {
   type RoleEngine,
 } from '../../src/rollout/index.ts'
 import { buildRows } from '../../src/trajectory/index.ts'
-import { openWorld, type World } from '../rollout/world.ts'
+import { openOwnWorld, type World } from '../rollout/world.ts'
 import { sized } from './size.ts'
 
 const folder = join(import.meta.dirname, '../../examples/environments/orders')
@@ -55,7 +55,7 @@ describe('a task with a user', () => {
   let orders: Environment
   let kettle: Task
   beforeAll(async () => {
-    world = await openWorld()
+    world = await openOwnWorld()
     orders = (await registerEnvironments([join(folder, 'environment.ts')])).get('orders')
     const [task] = await orders.load(join(folder, 'tasks/kettle.json'), {})
     if (task === undefined) throw new Error('no task')
@@ -226,7 +226,7 @@ describe('a task with a user', () => {
 })
 
 test('results that come later are asked for by an agent in the box, over MCP', async () => {
-  await using world = await openWorld()
+  await using world = await openOwnWorld()
   const place = join(import.meta.dirname, '../../examples/environments/assays')
   const assays = (await registerEnvironments([join(place, 'environment.ts')])).get('assays')
   const [task] = await assays.load(join(place, 'tasks'), {})
