@@ -40,6 +40,8 @@ export interface RecordedRollout {
   readonly logprobs?: 'none' | 'gap'
   /** Its questions show a picture. */
   readonly image?: boolean
+  /** Name of the policy that its session is of; absent: there is one. */
+  readonly policy?: string
 }
 
 /** Sampled tokens of each rollout: two calls of three. One that branches has three more. */
@@ -119,7 +121,7 @@ async function recordSession(
     id: sessionId,
     rolloutId,
     role: 'agent',
-    policy,
+    policy: rollout.policy === undefined ? policy : { ...policy, name: rollout.policy },
     keyDigest: sha256('key'),
     forkedFrom: null,
     createdAt: 1,

@@ -9,6 +9,7 @@ import {
 import { verdictOfPolicy } from '../contract/index.ts'
 import type { DropReason, ExportRollout, Row } from '../rows-contract.ts'
 import type { Exporter } from './contract.ts'
+import { imitates, isAnswer } from './conversation.ts'
 import type { ExportAllowances, ExportFacts } from './manifest.ts'
 
 /**
@@ -151,27 +152,36 @@ export class ExportLedger {
     })
   }
 
+  /** A file to learn from has the rows and rewards of one policy. */
+  #requireOnePolicy(row: Row, { rollout, verdict }: Pick<ExportRollout, 'rollout' | 'verdict'>): void {
+    const fix = 'Export each policy separately: --policy <name>.'
+    if (row.policy !== undefined) this.#trainedPolicies.add(row.policy)
+    if (this.#trainedPolicies.size > 1) {
+      const policies = [...this.#trainedPolicies]
+      throw this.#refuse(`rows of the policies ${policies.join(' and ')} are mixed`, {
+        data: { row: row.id, policies },
+        fix,
+      })
+    }
+    if (verdictOfPolicy(verdict, row.policy ?? null)?.reward === verdict?.reward) return
+    throw this.#refuse(`policy ${row.policy ?? ''} has a reward of its own, and the rows would have the shared one`, {
+      data: { row: row.id, rollout: rollout.id, policy: row.policy ?? null },
+      fix,
+    })
+  }
+
   async #noteRow(row: Row, { rollout, verdict }: ExportRollout): Promise<void> {
     this.#rows += 1
     this.#rowTokens += row.tokens.length
     count(this.#logprobKinds, row.logprobKind)
     await this.#noteEngine(row)
     this.#notePolicies(row)
-    if (this.#exporter.purpose !== 'rl' || !row.mask.includes(1)) return
-    if (row.policy !== undefined) this.#trainedPolicies.add(row.policy)
-    if (this.#trainedPolicies.size > 1) {
-      const policies = [...this.#trainedPolicies]
-      throw this.#refuse(`rows of the policies ${policies.join(' and ')} are mixed`, {
-        data: { row: row.id, policies },
-        fix: 'Export each policy by itself: --policy <name>.',
-      })
-    }
-    if (verdictOfPolicy(verdict, row.policy ?? null)?.reward !== verdict?.reward) {
-      throw this.#refuse(`policy ${row.policy ?? ''} has a reward of its own, and the rows would have the shared one`, {
-        data: { row: row.id, rollout: rollout.id, policy: row.policy ?? null },
-        fix: 'Export each policy by itself: --policy <name>.',
-      })
-    }
+    const { purpose } = this.#exporter
+    // Imitation needs no logprobs, so a row without them is learned all the same.
+    const learns = purpose === 'rl' ? row.mask.includes(1) : row.segments.some((one) => isAnswer(one) && imitates(one))
+    if (purpose === 'archive' || !learns) return
+    this.#requireOnePolicy(row, { rollout, verdict })
+    if (purpose !== 'rl') return
     if (row.logprobKind === 'unknown' && !this.#allow.unknownLogprobKind) {
       throw this.#refuse(`row ${row.id} has logprobs of unknown kind`, {
         fix: 'Run `paddock doctor` against the engine to probe the kind, or allow the unknown kind.',

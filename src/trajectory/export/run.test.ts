@@ -64,6 +64,27 @@ describe('runExport', () => {
     })
   })
 
+  it.each(['verl', 'trl', 'openai', 'sharegpt', 'dpo'])(
+    'refuses rows of several policies in %s, and writes them policy by policy',
+    async (exporter) => {
+      await withStore([{ policy: 'coder' }, { policy: 'critic' }], async ({ run }) => {
+        await expect(run({ exporter })).rejects.toEqual(refusal('rows of the policies coder and critic are mixed'))
+        const { manifest } = await run({ exporter, query: { policy: 'critic' } })
+        expect(manifest.rows.count).toBe(1)
+      })
+    },
+  )
+
+  it('refuses rows of several policies in a file for imitation that has no logprobs', async () => {
+    const rollouts = [
+      { policy: 'coder', logprobs: 'none' },
+      { policy: 'critic', logprobs: 'none' },
+    ] as const
+    await withStore(rollouts, async ({ run }) => {
+      await expect(run({ exporter: 'openai' })).rejects.toEqual(refusal('policies coder and critic'))
+    })
+  })
+
   it('keeps every rollout in jsonl and says which are usable', async () => {
     await withStore(unsound, async ({ ids, run }) => {
       const { manifest, text } = await run({})
