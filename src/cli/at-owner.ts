@@ -2,9 +2,9 @@
 import { createParser } from 'eventsource-parser'
 import { z } from 'zod'
 import type { OwnerAddress } from '../access/index.ts'
-import { catalogue, type ErrorCode, type Id, PaddockError } from '../core/index.ts'
+import { catalogue, type ErrorCode, PaddockError } from '../core/index.ts'
 import type { RunProgress } from '../rollout/index.ts'
-import type { RunRequest } from '../server/index.ts'
+import type { ResumeRequest, RunRequest } from '../server/index.ts'
 
 const submitted = z.object({ runId: z.string() })
 const failure = z.object({ error: z.object({ code: z.string(), message: z.string(), fix: z.string() }) })
@@ -22,7 +22,7 @@ export type Told =
  */
 export async function* followAtOwner(
   owner: OwnerAddress,
-  asked: RunRequest | { readonly resume: Id },
+  asked: RunRequest | ResumeRequest,
   signal: AbortSignal,
 ): AsyncGenerator<Told> {
   const headers = { authorization: `Bearer ${owner.token}`, 'content-type': 'application/json' }
@@ -30,7 +30,7 @@ export async function* followAtOwner(
   const done = new AbortController()
   try {
     const events = await fetch(`${owner.origin}/events`, { headers, signal: done.signal })
-    const [path, body] = 'resume' in asked ? [`/runs/${asked.resume}/resume`, {}] : ['/runs', asked]
+    const [path, body] = placeOf(asked)
     const sent = { method: 'POST', headers, body: JSON.stringify(body), signal }
     const answer = await fetch(`${owner.origin}${path}`, sent)
     const taken: unknown = await answer.json()
@@ -57,6 +57,12 @@ export async function* followAtOwner(
   throw new PaddockError('STORE_LOCKED', `the owner (pid ${owner.pid}) ended before the run did`, {
     fix: 'Start the run again; `paddock list` shows what was recorded.',
   })
+}
+
+function placeOf(asked: RunRequest | ResumeRequest): readonly [string, object] {
+  if (!('resume' in asked)) return ['/runs', asked]
+  const { resume, ...body } = asked
+  return [`/runs/${resume}/resume`, body]
 }
 
 /** The failure that an owner told, under its own code. */

@@ -124,6 +124,13 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (tex
   }
 }
 
+/** Commander parser for a part of a whole. */
+export function share(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !(value >= 0 && value <= 1)) throw new InvalidArgumentError('Give a number from 0 to 1.')
+  return value
+}
+
 /** Commander parser for `name=value` options that may be given several times. */
 export function labels(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const at = text.indexOf('=')

@@ -21,7 +21,7 @@ import {
   trainerRunOf,
 } from '../rollout/index.ts'
 import type { SandboxProvider } from '../sandbox/index.ts'
-import { type RunRequest, runRequest, sessionPolicy } from '../server/index.ts'
+import { type ResumeRequest, type RunRequest, runRequest, sessionPolicy } from '../server/index.ts'
 import { type CatalogueReader, type ForkFrom, heldOutSplits, requireHere, type RunRecord } from '../trajectory/index.ts'
 import { environmentsOf } from './environments.ts'
 import { harnessFor } from './harnesses.ts'
@@ -116,7 +116,7 @@ type Own = Pick<TrainerRun, 'harness' | 'model' | 'pin' | 'labels'> & { readonly
 export async function prepareResume(
   loaded: LoadedConfig,
   catalogue: Pick<CatalogueReader, 'run' | 'task' | 'elsewhere'>,
-  runId: Id,
+  { resume: runId, maxNullShare }: ResumeRequest,
 ): Promise<PreparedRun> {
   const run = await catalogue.run(runId)
   await requireHere(catalogue, runId)
@@ -127,7 +127,8 @@ export async function prepareResume(
       `the run ${runId} cannot be gone on with: it was not begun by \`paddock run\``,
     )
   }
-  const { request, tasks, harness, environment } = config.data
+  const { tasks, harness, environment } = config.data
+  const request = { ...config.data.request, ...present({ maxNullShare }) }
   const parts = await partsOf(loaded, request)
   const same = (what: string, then: string, now: string): void => {
     if (then === now) return
@@ -370,6 +371,8 @@ async function standOf(
               },
             },
           }),
+      nullLimits: owner.nullLimits,
+      ...(request.maxNullShare === null ? {} : { maxNullShare: request.maxNullShare }),
       needs: request.needs,
       doneHere: owner.doesRollouts,
       elsewhere: owner.elsewhere,

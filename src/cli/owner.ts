@@ -24,6 +24,7 @@ import {
   mayGoOn,
   NodeJobs,
   noNodes,
+  NullLimits,
   OutsideGroups,
   OwnRuns,
   PolicyUpdates,
@@ -52,6 +53,7 @@ import {
   type ControlServer,
   type NodeEngines,
   LiveFeed,
+  type ResumeRequest,
   type RunRequest,
   sessionPolicy,
   startControl,
@@ -82,7 +84,7 @@ export interface SubmittedWork {
 }
 
 /** Begins a run of another process, or goes on with a recorded one. */
-export type Submit = (owner: Owner, asked: RunRequest | { readonly resume: Id }) => Promise<SubmittedRun>
+export type Submit = (owner: Owner, asked: RunRequest | ResumeRequest) => Promise<SubmittedRun>
 
 /** Finds what a trainer's run is made of. */
 export type FindRun = (owner: Owner, asked: TrainerRun) => Promise<FoundRun>
@@ -106,6 +108,8 @@ export interface Owner {
   readonly engineListeners: Set<(what: string) => void>
   /** Pauses and weights, as whoever moves these asks for them. */
   readonly engineUpdates: EngineOverUpdates
+  /** Shares of missing numbers at which its runs stop. */
+  readonly nullLimits: NullLimits
   /** The agents of all its runs, for whoever puts them aside. */
   readonly shelving: Shelving
   /** The engine that judges are asked at, on the record; null: none is configured. */
@@ -263,7 +267,8 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       onFailure: (rolloutId, error) =>
         log.room('rollout').warn({ rolloutId, err: error }, 'a turn is not among the events of its run'),
     })
-    const outside = new OutsideGroups({ store, proxy })
+    const nullLimits = new NullLimits(store.catalogue)
+    const outside = new OutsideGroups({ store, proxy, nullLimits })
     closers.add(async () => outside.close())
     const own = new OwnRuns({
       store,
@@ -274,7 +279,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       },
     })
     closers.add(() => own.close())
-    const groups = new TrainerGroups({ store, outside, own, requireEngine: () => proxy.requireEngine() })
+    const groups = new TrainerGroups({ store, outside, own, nullLimits, requireEngine: () => proxy.requireEngine() })
     const nodes = new NodeJobs({
       store,
       leaseMs: config.nodes.leaseMs,
@@ -363,6 +368,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
     })
     const runs = new TrainerRuns({
       store,
+      nullLimits,
       findSelector,
       groups,
       own,
@@ -429,6 +435,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
             store,
             scores,
             findSelector,
+            nullLimits,
             spanReading: { readRequest: chatRequestOf, learnTexts: (sessionId) => texts.learn(sessionId) },
           }),
           policy,
@@ -479,7 +486,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
             onVerdict: (rolloutId) => groups.judged(rolloutId),
           }),
         submitRun: submit,
-        resumeRun: (resume) => submit({ resume }),
+        resumeRun: submit,
         openRecording: (open) => recordings.open(open),
         closeSession: (id) => recordings.close(id),
       },
@@ -515,6 +522,7 @@ export async function openOwner(options: OwnerOptions): Promise<Owner> {
       log,
       engineListeners,
       engineUpdates: engine,
+      nullLimits,
       shelving,
       judge: judge.find,
       nodes,

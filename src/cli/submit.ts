@@ -18,7 +18,7 @@ export async function submitRun(
   try {
     const prepared =
       'resume' in asked
-        ? await prepareResume(loaded, owner.store.catalogue, asked.resume)
+        ? await prepareResume(loaded, owner.store.catalogue, asked)
         : isFork(asked)
           ? await prepareFork(loaded, owner.store.catalogue, asked)
           : await prepareRun(loaded, asked, signal)
@@ -26,12 +26,11 @@ export async function submitRun(
     const stop = new AbortController()
     const ended = prepared
       .start({ owner, runId, signal: AbortSignal.any([signal, stop.signal]), onProgress: publish })
+      // It can be resumed as soon as its end is published.
+      .finally(release)
       .then((summary) => owner.live.publish({ kind: 'run', data: { runId, summary } }))
       .catch((error: unknown) => owner.live.publish({ kind: 'run', data: { runId, error: asPaddockError(error) } }))
-      .finally(() => {
-        owner.submitted.delete(runId)
-        release()
-      })
+      .finally(() => owner.submitted.delete(runId))
     owner.submitted.set(runId, { ended, cancel: () => stop.abort(new Error('cancelled over the control API')) })
     return { runId }
   } catch (error) {

@@ -635,6 +635,12 @@ export const catalogue = {
     'The run is an evaluation: nothing of it is trained, and it takes nothing more.',
     'Ask for this of the run that trains.',
   ),
+  RUN_NULL_SHARE: entry(
+    'infra',
+    409,
+    'Too large a share of the ended rollouts has no number, so the run has stopped (`max_null_share`). The message counts the causes by task.',
+    'Correct the causes, and start a new run.',
+  ),
   RUN_REFUSED: entry(
     'request',
     409,

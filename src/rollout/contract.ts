@@ -8,6 +8,7 @@ import type { ChainSpec } from './chain/contract.ts'
 import type { Harness } from './harnesses/contract.ts'
 import type { FindRoleEngine } from './role-engine.ts'
 import type { NodesOfRun } from './nodes/index.ts'
+import type { NullLimits } from './group/null-limit.ts'
 import type { VerifyElsewhere } from './verification/contract.ts'
 import type { PolicyPause } from './policy-pause.ts'
 import type { AtWeightUpdate, Shelving } from './shelving/index.ts'
@@ -68,6 +69,13 @@ export interface RunOptions {
   readonly atWeightUpdate?: AtWeightUpdate
   /** Further attempts at a slot whose attempt ended as `infra`. Default 2. */
   readonly infraRetries?: number
+  /**
+   * Stops the run once 20 rollouts have ended, or all of a smaller run, and a larger share of them has no number: from 0 to 1. None begins then,
+   * those under way end, and the run throws `RUN_NULL_SHARE`. Default: that of the recorded run, else no limit.
+   */
+  readonly maxNullShare?: number
+  /** Limits that others note endings in too. Default: those of this run alone. */
+  readonly nullLimits?: NullLimits
   /** Nodes that do its rollouts too. Default: none. */
   readonly nodes?: NodesOfRun
   /** Labels that whoever does its rollouts has to have. Default: none. */

@@ -1,3 +1,4 @@
+export { NullLimits } from './group/null-limit.ts'
 export type {
   GroupSummary,
   RepeatSummary,

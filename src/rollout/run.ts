@@ -13,6 +13,7 @@ import { Gate } from './gate.ts'
 import { type GroupWork, type RunGroup, RunGroups, runGroups } from './group/run-groups.ts'
 import { groupSpec, injectLabels } from './group/spec.ts'
 import { summariseGroup } from './groups.ts'
+import { NullLimits } from './group/null-limit.ts'
 import { repeatsOf } from './repeats.ts'
 import type { Harness } from './harnesses/contract.ts'
 import { postScripts } from './scripts.ts'
@@ -24,7 +25,7 @@ import { VerifyPlaces } from './verification/verify-places.ts'
  * Runs `n` rollouts of a harness at each task. Every attempt is recorded from its first moment; an attempt that ended as
  * `infra` is tried again and never scored. Earlier groups go first wherever places are few. On cancellation it resolves
  * with what there is. Throws before any rollout for what all would meet: `SANDBOX_UNAVAILABLE`, `BUNDLE_FAILED`,
- * `HARNESS_INVALID`, engine codes of the scripts; later only `STORE_*`.
+ * `HARNESS_INVALID`, engine codes of the scripts; later only `STORE_*` and `RUN_NULL_SHARE`.
  */
 export async function runRollouts(asked: RunOptions): Promise<RunSummary> {
   const spec = groupSpec({ ...asked.group, n: asked.n ?? 1, labels: asked.labels ?? {} })
@@ -39,7 +40,7 @@ export interface OpenRun {
   check(task: Task, spec: GroupSpec): Promise<void>
   /** What is a group's own of what its rollouts share. */
   ownOf(spec: GroupSpec): GroupWork['own']
-  /** Resolves when no more groups come and all have settled, or the signal has aborted. Rejects with `STORE_*`. */
+  /** Resolves when no more groups come and all have settled, or the signal has aborted. Rejects with `STORE_*`, `RUN_NULL_SHARE`. */
   readonly ended: Promise<void>
 }
 
@@ -55,6 +56,7 @@ export async function openRun(asked: RunOptions): Promise<OpenRun> {
     places: placesOf(options),
     nodes: options.nodes ?? null,
     needs: options.needs ?? [],
+    limit: await limitsOf(options).of(run.runId),
     forgets: true,
   })
   const ended = (async () => {
@@ -259,12 +261,16 @@ async function runAll(options: RunOptions, run: RunParts, spec: GroupSpec): Prom
   if (spec.fork !== null) for (const task of tasks) await requireFork(options, run, { fork: spec.fork, task })
   const known = await recordedGroups(options, run, spec)
   run.onProgress({ type: 'run', runId: run.runId, rollouts: tasks.length * (spec.n + spec.over) })
-  const work = { infraRetries, places: placesOf(options), nodes: options.nodes ?? null, needs: options.needs ?? [] }
+  const limit = await limitsOf(options).of(run.runId, options.maxNullShare)
+  const { nodes = null, needs = [] } = options
+  const work = { infraRetries, places: placesOf(options), nodes, needs, limit }
   const ended =
     chain === undefined
       ? await runGroups(run, await groupsOf(options, run, known), { ...work, spec })
       : await runChain(run, chain, { ...work, spec, tasks, known, ownOf: (one) => ownOf(options, run, one) })
   await run.store.recorder.flush()
+  const refusal = run.signal.aborted ? null : (limit?.refusal(true) ?? null)
+  if (refusal !== null) throw refusal
   const rollouts = ended.flatMap((one) => one.rollouts)
   return {
     runId: run.runId,
@@ -274,6 +280,10 @@ async function runAll(options: RunOptions, run: RunParts, spec: GroupSpec): Prom
     repeats: repeatsOf(rollouts),
     leftovers: run.leftovers,
   }
+}
+
+function limitsOf({ nullLimits, store }: RunOptions): NullLimits {
+  return nullLimits ?? new NullLimits(store.catalogue)
 }
 
 /** Throws `FORK_REFUSED`. */
@@ -338,7 +348,7 @@ async function groupsOf(
 
 /** What of the options can be read back later; JSON. */
 function configOf(
-  { promptVariant, limits, infraRetries, tasks, request }: RunOptions,
+  { promptVariant, limits, infraRetries, maxNullShare, tasks, request }: RunOptions,
   run: RunParts,
   spec: GroupSpec,
 ): unknown {
@@ -357,6 +367,7 @@ function configOf(
     budgets,
     limits: { ...defaultLimits(), ...limits },
     infraRetries: infraRetries ?? 2,
+    ...(maxNullShare === undefined ? {} : { maxNullShare }),
     snapshotEvery,
     atWeightUpdate,
     ...(run.proxy.policies.length === 0 ? {} : { policies: run.proxy.policies }),

@@ -6,7 +6,7 @@ import type { EngineOverUpdates, LateVerdict, OutsideGroups, RescoreOptions } fr
 import type { ArchiveState, BlobsState, Store } from '../trajectory/index.ts'
 import type { NodeParts } from './nodes/index.ts'
 import type { RlParts } from './rl/index.ts'
-import type { RunRequest } from './run-request.ts'
+import type { ResumeRequest, RunRequest } from './run-request.ts'
 
 /** A run that was accepted. */
 export interface SubmittedRun {
@@ -51,7 +51,7 @@ export interface ControlParts {
   /** Starts a run and resolves when it has an id. Throws what keeps it from beginning. */
   submitRun(request: RunRequest): Promise<SubmittedRun>
   /** Goes on with a recorded run, likewise. Throws `NOT_FOUND`, and `RUN_REFUSED` for one that cannot be gone on with. */
-  resumeRun(runId: Id): Promise<SubmittedRun>
+  resumeRun(asked: ResumeRequest): Promise<SubmittedRun>
   /** Opens a session that belongs to a rollout of its own, as `serve` does. Closing it ends the rollout. */
   openRecording(open: Omit<OpenSession, 'rolloutId'>): Promise<OpenedSession & { readonly rolloutId: Id }>
   /** Closes a session; one of {@link openRecording} ends its rollout. Throws `SESSION_UNKNOWN`. */

@@ -1,6 +1,6 @@
 export { WorkTally } from './work-tally.ts'
 export type { ControlParts, RescoreThem, SubmittedRun } from './contract.ts'
-export { type RunRequest, runRequest } from './run-request.ts'
+export { type ResumeRequest, type RunRequest, runRequest } from './run-request.ts'
 export { type ControlOptions, type ControlServer, type ControlTls, startControl } from './control.ts'
 export { type LiveEvent, LiveFeed, type LiveKind, liveKinds } from './live.ts'
 export { sessionPolicy } from './policy.ts'

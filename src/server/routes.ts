@@ -11,7 +11,7 @@ import { labelBody } from './label-body.ts'
 import { parse } from './parse.ts'
 import { sessionPolicy } from './policy.ts'
 import { rescoreRoutes } from './rescores.ts'
-import { runRequest } from './run-request.ts'
+import { resumeRequest, runRequest } from './run-request.ts'
 import { verdictBody } from './verdict-body.ts'
 import { rolloutView, sessionLogView, sessionView } from '../read/index.ts'
 import {
@@ -95,8 +95,8 @@ export function controlRoutes(parts: ControlParts): Router {
     response.status(202).json(await parts.submitRun(parse(runRequest, request.body ?? {}, 'body')))
   })
   routes.post('/runs/:id/resume', async (request, response) => {
-    parse(z.strictObject({}), request.body ?? {}, 'body')
-    response.status(202).json(await parts.resumeRun(request.params.id))
+    const asked = parse(resumeRequest, request.body ?? {}, 'body')
+    response.status(202).json(await parts.resumeRun({ ...asked, resume: request.params.id }))
   })
   routes.delete('/runs/:id', (request, response) => {
     parts.cancelRun(request.params.id)

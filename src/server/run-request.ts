@@ -1,7 +1,9 @@
 import { z } from 'zod'
-import { isId } from '../core/index.ts'
+import { type Id, isId } from '../core/index.ts'
 import { nodeLabels } from './nodes/index.ts'
 
+/** From 0 to 1. */
+const share = z.number().min(0).max(1)
 const id = z.string().refine(isId, 'not an id')
 /** Keys of a part of the configuration; checked where the whole is at hand. */
 const overrides = z.record(z.string(), z.unknown()).default({})
@@ -21,6 +23,8 @@ export const runRequest = z.strictObject({
   without: z.array(z.string()).default([]),
   /** Rollouts per task. */
   n: z.int().min(1).nullable().default(null),
+  /** The run stops when a larger share of its ended rollouts has no number; null: it does not. */
+  maxNullShare: share.nullable().default(null),
   /** Step of the training that the run is for; null: nobody said. */
   step: z.int().min(0).nullable().default(null),
   /** Programs that the tasks bring for the owner's machine may run there, as the owner. */
@@ -76,3 +80,10 @@ export const runRequest = z.strictObject({
 })
 
 export type RunRequest = z.output<typeof runRequest>
+
+/** Settings of a recorded run that may change when it is resumed. */
+export const resumeRequest = z.strictObject({ maxNullShare: share.optional() })
+
+export interface ResumeRequest extends z.output<typeof resumeRequest> {
+  readonly resume: Id
+}

@@ -12,7 +12,15 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createProxy, vllmEngine } from '../../src/proxy/index.ts'
-import { appendLate, bareTask, defineHarness, groupSpec, OutsideGroups, runRollouts } from '../../src/rollout/index.ts'
+import {
+  appendLate,
+  bareTask,
+  defineHarness,
+  groupSpec,
+  NullLimits,
+  OutsideGroups,
+  runRollouts,
+} from '../../src/rollout/index.ts'
 import { openReader, openStore, selectForExport, type StoreReader } from '../../src/trajectory/index.ts'
 import { paddock } from '../cli/paddock.ts'
 import { coordinator, node, stopped } from '../cli/running-nodes.ts'
@@ -209,7 +217,7 @@ it(`${scenarios.length} rollouts of a harness elsewhere, in one group`, async ()
   const store = await openStore(join(directory, 'outside'))
   const proxy = createProxy({ recorder: store.recorder, engine: vllmEngine({ url: toll.url }) })
   const { origin } = await proxy.listen({})
-  const groups = new OutsideGroups({ store, proxy })
+  const groups = new OutsideGroups({ store, proxy, nullLimits: new NullLimits(store.catalogue) })
   const { group } = await groups.openGroup({
     id: null,
     runId: null,

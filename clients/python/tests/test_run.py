@@ -362,6 +362,15 @@ class Following(Scripted):
         self.assertEqual(raised.exception.reason, "groups_failed")
         self.assertEqual(len(self.server.bodies(f"POST {RUN}/claims")), 2)
 
+    def test_a_run_that_stopped_at_its_share_of_missing_numbers_is_raised_with_the_causes(self) -> None:
+        run = self.paddock.run("run", max_null_share=0.2)
+        run.attach(None)
+        self.assertEqual(self.server.bodies("POST /rl/v1/runs")[0]["max_null_share"], 0.2)
+        stopped = refuses(409, "RUN_NULL_SHARE", "9 of 20 ended rollouts have no number: sum (9 unscorable)")
+        self.server.on(f"POST {RUN}/claims", says({"claims": [claim(1)]}), stopped)
+        with self.assertRaisesRegex(Rejected, "RUN_NULL_SHARE: 9 of 20 .*9 unscorable"):
+            list(run.groups())
+
     def test_groups_that_all_failed_are_raised_once_with_the_reasons(self) -> None:
         counts = {"running": 0, "settled_unclaimed": 0, "claimed": 0, "failed": 1}
         self.server.on(f"POST {RUN}/claims", says({"claims": []}), says({"claims": []}), says({"claims": [claim(1)]}))

@@ -147,6 +147,9 @@ export interface Manifest {
             readonly rollouts: number;
         }[];
     };
+    readonly nulls: Omit<NullShare, 'emptyTools'> & {
+        readonly empty_tools: number;
+    };
     readonly rewards: ExportFacts['rewards'];
     readonly drift: {
         readonly calls: number;
@@ -317,6 +320,8 @@ export interface RunOptions {
     readonly shelving?: Shelving;
     readonly atWeightUpdate?: AtWeightUpdate;
     readonly infraRetries?: number;
+    readonly maxNullShare?: number;
+    readonly nullLimits?: NullLimits;
     readonly nodes?: NodesOfRun;
     readonly needs?: readonly string[];
     readonly elsewhere?: VerifyElsewhere | null;

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { ConfigInput } from '../../config/index.ts'
-import { type Id, isPaddockError, newId, PaddockError } from '../../core/index.ts'
+import { isPaddockError, newId, PaddockError, present } from '../../core/index.ts'
 import type { RunSummary } from '../../rollout/index.ts'
-import type { RunRequest } from '../../server/index.ts'
+import type { ResumeRequest, RunRequest } from '../../server/index.ts'
 import type { OwnerAddress } from '../../access/index.ts'
-import { type Cli, type CommandContext, labels, repeated, wholeNumber } from '../cli.ts'
+import { type Cli, type CommandContext, labels, repeated, share, wholeNumber } from '../cli.ts'
 import { environmentFinder, pluginPath } from '../environments.ts'
 import type { PreparedRun } from '../execute.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
@@ -39,6 +39,7 @@ interface RunOptions {
   readonly topUp?: number
   readonly deadlineMs?: number
   readonly horizon?: number
+  readonly maxNullShare?: number
   readonly inject?: string
   readonly engine?: string
   readonly model?: string
@@ -90,6 +91,11 @@ export function addRun(program: Command, cli: Cli): void {
     .option('--top-up <count>', 'further rollouts that a group may start where members are not usable', wholeNumber(0))
     .option('--deadline-ms <ms>', 'time of a group, after which whoever is not done is left out', wholeNumber(1))
     .option('--horizon <calls>', 'calls after which an agent is cut on purpose, which is no failure', wholeNumber(1))
+    .option(
+      '--max-null-share <share>',
+      'stop the run when more than this part of its ended rollouts has no number, from 0 to 1 (after 20 rollouts, or all of fewer)',
+      share,
+    )
     .option('--inject <file>', injectHelp)
     .option('--trust-tasks', 'let programs that the tasks bring for this machine run, as you (cua-bench, sidecars)')
     .addOption(publicNetworkOption())
@@ -126,7 +132,7 @@ verified; 130 after Ctrl-C. When another process owns the data directory (\`padd
 }
 
 /** What is asked of whoever owns the data directory. */
-type Asked = RunRequest | { readonly resume: Id }
+type Asked = RunRequest | ResumeRequest
 
 /** Runs what was asked for to its end, here or at the owner of the data directory, and prints the table. */
 export async function runToEnd(
@@ -195,7 +201,7 @@ async function runHere(context: CommandContext, asked: Asked): Promise<RunSummar
     const { catalogue } = owner.store
     const recorded = (): Promise<PreparedRun> =>
       'resume' in asked || !isFork(asked)
-        ? prepareResume(loaded, catalogue, runId)
+        ? prepareResume(loaded, catalogue, 'resume' in asked ? asked : { resume: runId })
         : prepareFork(loaded, catalogue, asked)
     const prepared = begun ?? (await recorded())
     context.notice(`engine    ${owner.engine.description}`)
@@ -307,7 +313,7 @@ async function askedFor(
     )
   }
   await using reader = await openForReading(context)
-  return { resume: await resolveRun(reader, resume) }
+  return { resume: await resolveRun(reader, resume), ...present({ maxNullShare: options.maxNullShare }) }
 }
 
 /** What a chain says of its rollouts is not said on the command line too. */
@@ -351,6 +357,7 @@ async function requestOf({ io, loaded }: CommandContext, tasks: string, options:
     without: options.quarantine === undefined ? [] : [...(await readQuarantine(resolve(io.cwd, options.quarantine)))],
     n: options.n ?? configured.n,
     step: options.step ?? null,
+    maxNullShare: options.maxNullShare ?? null,
     trustTasks: options.trustTasks ?? false,
     publicNetwork: loaded.config.tasks.publicNetwork,
     name: options.name ?? null,

@@ -28,6 +28,7 @@ import {
 import { injectLabels } from './spec.ts'
 import { orNull, recordGroup } from './same-group.ts'
 import { appendLate, type LateVerdict } from '../late-verdict.ts'
+import type { NullLimits } from './null-limit.ts'
 import { outsideCutVerdict } from './cut.ts'
 import type { SlotState } from './decide.ts'
 import { GroupKeeper } from './keeper.ts'
@@ -78,6 +79,7 @@ export interface EndOutside {
 
 export interface OutsideParts {
   readonly store: Store
+  readonly nullLimits: NullLimits
   readonly proxy: Pick<Proxy, 'openSession' | 'closeSession' | 'sessionStats' | 'policies'>
   readonly clock?: Clock
   readonly newId?: IdMaker
@@ -89,6 +91,7 @@ export interface OutsideParts {
  */
 export class OutsideGroups {
   readonly #store: Store
+  readonly #nullLimits: NullLimits
   readonly #proxy: OutsideParts['proxy']
   readonly #clock: Clock
   readonly #newId: IdMaker
@@ -96,8 +99,9 @@ export class OutsideGroups {
   /** Openings and ends of one group happen one after the other. */
   readonly #turns = new KeyedTurns<Id>()
 
-  constructor({ store, proxy, clock = systemClock, newId: id = newId }: OutsideParts) {
+  constructor({ store, nullLimits, proxy, clock = systemClock, newId: id = newId }: OutsideParts) {
     this.#store = store
+    this.#nullLimits = nullLimits
     this.#proxy = proxy
     this.#clock = clock
     this.#newId = id
@@ -109,7 +113,8 @@ export class OutsideGroups {
         stop: (round, why) => this.#stop(round, why),
         compare: () => Promise.resolve(),
       },
-      onSettled: () => undefined,
+      // A fault of the store meets the next call too.
+      onSettled: (settled) => void nullLimits.settled(settled).catch(() => undefined),
       // The next call that comes to the group meets the same fault, and tells it.
       onFailure: () => undefined,
     })
@@ -145,7 +150,7 @@ export class OutsideGroups {
     return this.#round(groupId)
   }
 
-  /** Throws `ROUND_SETTLED` where no round of the group goes on, `STORE_CONFLICT` for a slot that is not free. */
+  /** Throws `ROUND_SETTLED` where no round of the group goes on, `STORE_CONFLICT` for a slot that is not free, `RUN_NULL_SHARE` where a new one would begin. */
   openRollout(asked: OpenOutside): Promise<OutsideRollout> {
     return this.#turns.take(asked.groupId, () => this.#openRollout(asked))
   }
@@ -190,6 +195,7 @@ export class OutsideGroups {
     const rollout = await catalogue.rollout(rolloutId)
     await this.#outsideGroup(rollout.groupId)
     await this.#turns.take(rollout.groupId, () => this.#end(rolloutId, { end, detail, verdict }))
+    await this.#nullLimits.look(rolloutId)
     const settled = await this.#keeper.advance(rollout.groupId)
     return { rollout: await catalogue.rollout(rolloutId), settled }
   }
@@ -224,6 +230,8 @@ export class OutsideGroups {
   }
 
   async #inOwnSlot(group: GroupRecord, { key, harness, labels }: OpenOutside): Promise<RolloutView> {
+    const { slots } = await this.#round(group.id)
+    if (key === null || !slots.some((one) => one.key === key)) await this.#nullLimits.require(group.runId)
     const [slot] = await this.#store.catalogue.openSlots(group.id, [{ jobId: this.#newId(), key }])
     if (slot === undefined) return never()
     const tries = await this.#store.catalogue.rollouts({ groupId: group.id, slots: [slot.slot] })
@@ -251,6 +259,7 @@ export class OutsideGroups {
         `slot ${last.slot} has an attempt that ${last.end === null ? 'goes on' : 'counts'}`,
       )
     }
+    await this.#nullLimits.require(last.runId)
     return this.#begin({ runId: last.runId, groupId, slot: last.slot, attempt: last.attempt + 1, harness }, labels)
   }
 

@@ -1,14 +1,17 @@
+import { setTimeout as after } from 'node:timers/promises'
 import { isPaddockError, sha256, type Id, type Task } from '../../core/index.ts'
-import type {
-  GroupRecord,
-  GroupSpec,
-  HandInAnswer,
-  Lease,
-  NewJob,
-  RolloutView,
-  RoundView,
-  SettledRound,
-  Store,
+import {
+  type CountedAttempt,
+  type GroupRecord,
+  type GroupSpec,
+  type HandInAnswer,
+  type Lease,
+  type NewJob,
+  nullCause,
+  type RolloutView,
+  type RoundView,
+  type SettledRound,
+  type Store,
 } from '../../trajectory/index.ts'
 import type { RolloutSummary } from '../contract.ts'
 import { groupRewarded } from '../group-rewards.ts'
@@ -22,6 +25,7 @@ import {
   type NodeRun,
   type NodesOfRun,
 } from '../nodes/index.ts'
+import type { NullLimit } from './null-limit.ts'
 import { summaryOf, takeUpMember } from '../resume.ts'
 import { runRollout } from '../rollout.ts'
 import type { Member, RunParts } from '../run-parts.ts'
@@ -63,6 +67,8 @@ export interface RunGroupsOptions {
   readonly needs: readonly string[]
   /** Rollouts that have begun and are not yet being verified: work that waits for a verifier keeps new ones from beginning. */
   readonly places: number
+  /** Stops the run when too many rollouts have no number; null: nothing does. */
+  readonly limit: NullLimit | null
 }
 
 interface KnownGroup extends RunGroup, GroupWork {
@@ -80,6 +86,8 @@ interface KnownGroup extends RunGroup, GroupWork {
 const keptMs = 30_000
 /** Between two claims of one that waits. */
 const keptAgainMs = 1000
+/** Between two looks whether nodes still have jobs of a run that has stopped. */
+const leasedAgainMs = 1000
 
 /** Faults that another attempt meets again. */
 const lasting: ReadonlySet<string> = new Set([
@@ -123,6 +131,7 @@ export class RunGroups implements SlotWork {
   readonly #needs: readonly string[]
   readonly #infraRetries: number
   readonly #forgets: boolean
+  readonly #limit: NullLimit | null
   readonly #groups = new Map<Id, KnownGroup>()
   readonly #keeper: GroupKeeper
   readonly #runner: JobRunner
@@ -137,6 +146,7 @@ export class RunGroups implements SlotWork {
     this.#needs = o.needs
     this.#infraRetries = o.infraRetries
     this.#forgets = o.forgets ?? false
+    this.#limit = o.limit
     this.#runner = new JobRunner({
       queue: run.store.queue,
       claim: (...asked) => this.#claim(...asked),
@@ -222,16 +232,38 @@ export class RunGroups implements SlotWork {
     this.#runner.wake()
   }
 
-  /** Works until {@link RunGroups.end} was called and all groups have settled, or the run's signal aborts. Throws `STORE_*`. */
+  /**
+   * Works until {@link RunGroups.end} was called and all groups have settled, or the run's signal aborts. Throws `STORE_*`, and `RUN_NULL_SHARE`
+   * when what was under way has ended.
+   */
   async run(): Promise<void> {
-    const { runId, signal, onProgress } = this.#run
+    const { runId, signal, store, onProgress } = this.#run
     if (this.#needs.length > 0) onProgress({ type: 'note', line: `left to nodes with ${this.#needs.join(', ')}` })
     this.#nodes?.jobs.add(this.#forNodes(this.#nodes))
     try {
-      await this.#runner.run(() => this.#ending && [...this.#groups.values()].every(({ settled }) => settled !== null))
+      await this.#runner.run(
+        () => this.#isStopped || (this.#ending && [...this.#groups.values()].every(({ settled }) => settled !== null)),
+      )
+      if (signal.aborted || !this.#isStopped) return
+      while (this.#nodes !== null && !signal.aborted && (await store.queue.depth(this.#topic)).leased > 0) {
+        await after(leasedAgainMs)
+      }
+      await store.recorder.flush()
     } finally {
       this.#nodes?.jobs.remove(runId, signal.aborted)
     }
+    const refusal = this.#limit?.refusal() ?? null
+    if (refusal !== null) throw refusal
+  }
+
+  /** Too many rollouts have no number: none begins any more. */
+  get #isStopped(): boolean {
+    return this.#limit?.isOver ?? false
+  }
+
+  #keep(known: KnownGroup, one: RolloutSummary): void {
+    known.attempts.set(one.rolloutId, one)
+    if (!one.retried) this.#limit?.note(countedSummary(one))
   }
 
   /** No deadline wakes it any more. */
@@ -261,7 +293,7 @@ export class RunGroups implements SlotWork {
   }
 
   async topUp(round: RoundView, count: number): Promise<boolean> {
-    if (this.#run.signal.aborted) return false
+    if (this.#run.signal.aborted || this.#isStopped) return false
     await this.#openSlots(round, count)
     return true
   }
@@ -276,13 +308,14 @@ export class RunGroups implements SlotWork {
     const known = this.#groups.get(groupId)
     if (known === undefined) return
     for (const one of await groupRewarded(this.#run, known, [...known.attempts.values()])) {
-      known.attempts.set(one.rolloutId, one)
+      this.#keep(known, one)
     }
   }
 
   /** Claims here and by nodes take turns with hand-ins. */
   async #claim(...asked: Parameters<Store['queue']['claim']>): Promise<readonly Lease[]> {
     const { runId, store } = this.#run
+    if (this.#isStopped) return []
     if (this.#nodes === null) return store.queue.claim(...asked)
     const { jobs } = this.#nodes
     return jobs.claiming(runId, async () =>
@@ -297,6 +330,7 @@ export class RunGroups implements SlotWork {
       tasks,
       order: async () => ({ run: await store.catalogue.run(runId), ...order }),
       claim: async (session, request) => {
+        if (this.#isStopped) return { jobs: [], someHere: false }
         const claimed = await jobs.overtake(await store.queue.claim(this.#topic, session, request))
         return this.#forNode(await this.#whereKept(claimed, session))
       },
@@ -383,7 +417,7 @@ export class RunGroups implements SlotWork {
     if (known === undefined) return
     if (isUnverified(rollout)) return this.#runner.wake()
     const summary = summaryOf(rollout, known, retried)
-    known.attempts.set(rolloutId, summary)
+    this.#keep(known, summary)
     this.#run.onProgress({ type: 'ended', rollout: summary })
     if (retried) this.#runner.wake()
     // Its node is answered meanwhile.
@@ -455,7 +489,7 @@ export class RunGroups implements SlotWork {
     const again = summary.end === 'infra' && tries < this.#infraRetries && !isLasting(fault) && !signal.aborted
     this.#tries.set(job.jobId, tries + 1)
     const told = { ...summary, retried: again }
-    known.attempts.set(told.rolloutId, told)
+    this.#keep(known, told)
     if (!left) run.onProgress({ type: 'ended', rollout: told })
     return this.#outcome(told, again)
   }
@@ -481,7 +515,7 @@ export class RunGroups implements SlotWork {
     const before = await this.#run.store.catalogue.rollouts({ groupId: group.id, slots: [slot] })
     const run = { ...this.#run, ...known.own }
     const { summaries, over } = await takeUpMember(run, member, before)
-    for (const one of summaries) if (!known.attempts.has(one.rolloutId) || over) known.attempts.set(one.rolloutId, one)
+    for (const one of summaries) if (!known.attempts.has(one.rolloutId) || over) this.#keep(known, one)
     return { run, member, before, last: over ? (summaries.at(-1) ?? null) : null }
   }
 
@@ -524,4 +558,12 @@ function counts(last: RolloutView | undefined): boolean {
 
 function isLasting(fault: unknown): boolean {
   return isPaddockError(fault) && lasting.has(fault.code)
+}
+
+/** An attempt of a run at work, as it is counted. */
+function countedSummary(one: RolloutSummary): CountedAttempt {
+  const { groupId, slot, task, end, taints, verdict, unverified } = one
+  const isOpen = unverified || end === 'cancelled' || verdict?.status === 'pending'
+  const outcome = isOpen ? null : { cause: nullCause({ end, taints, verdict }) }
+  return { groupId, slot, task: task.name, versions: [], outcome, emptyTools: false }
 }

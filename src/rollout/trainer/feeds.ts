@@ -73,9 +73,9 @@ export class Feeds implements Disposable {
     }
     if (this.#closed) return
     const state = await runs.state(runId)
-    const { closed, incarnation, feedStop } = state
+    const { closed, incarnation, feedStop, nullStop } = state
     // Somebody has to be there who trains on it.
-    if (closed || incarnation === null || feedStop !== null) return
+    if (closed || incarnation === null || feedStop !== null || nullStop !== null) return
     const { maxFailed = mostFailedRounds } = feed
     const last = await store.trainer.lastSettled(runId, maxFailed)
     if (last.length === maxFailed && last.every((one) => one === 'failed')) {

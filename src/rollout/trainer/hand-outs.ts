@@ -13,6 +13,7 @@ import {
 } from '../../trajectory/index.ts'
 import { askedPolicy, knownPolicy } from './asked-policy.ts'
 import { requireNoEval } from './eval-run.ts'
+import type { NullLimits } from '../group/null-limit.ts'
 import type { FindSelector } from './feed.ts'
 import type { RoundScores } from './round-scores.ts'
 import { trainerRunOf } from './run-config.ts'
@@ -43,6 +44,7 @@ export interface HandOutParts {
   readonly store: Pick<Store, 'recorder' | 'catalogue' | 'blobs' | 'trainer' | 'changes'>
   readonly scores: Pick<RoundScores, 'fill'>
   readonly findSelector: FindSelector
+  readonly nullLimits: NullLimits
   readonly spanReading: SpanReading
   readonly clock?: Clock
   readonly newId?: IdMaker
@@ -53,11 +55,14 @@ export class HandOuts {
   readonly #store: HandOutParts['store']
   readonly #scores: HandOutParts['scores']
   readonly #findSelector: FindSelector
+  readonly #nullLimits: NullLimits
   readonly #spanReading: SpanReading
   readonly #clock: Clock
   readonly #newId: IdMaker
 
-  constructor({ store, scores, findSelector, spanReading, clock = systemClock, newId: id = newId }: HandOutParts) {
+  constructor(parts: HandOutParts) {
+    const { store, scores, findSelector, nullLimits, spanReading, clock = systemClock, newId: id = newId } = parts
+    this.#nullLimits = nullLimits
     this.#spanReading = spanReading
     this.#store = store
     this.#scores = scores
@@ -66,14 +71,14 @@ export class HandOuts {
     this.#newId = id
   }
 
-  /** Settled rounds that nobody has, oldest first; none where there is none within `waitMs`. Throws `FENCED`, `RUN_IS_EVAL`, `POLICY_UNKNOWN`. */
+  /** Settled rounds that nobody has, oldest first; none where there is none within `waitMs`. Throws `FENCED`, `RUN_IS_EVAL`, `POLICY_UNKNOWN`, and `RUN_NULL_SHARE` where a stopped run has none. */
   async claim(runId: Id, { waitMs, signal, ...asked }: ClaimOrder): Promise<readonly RoundClaim[]> {
     const { catalogue, trainer, changes } = this.#store
     const run = await catalogue.run(runId)
     requireNoEval(run)
     if (asked.policy !== null) knownPolicy(run, asked.policy)
     const ids = Array.from({ length: asked.maxGroups }, () => this.#newId())
-    return untilChange(
+    const found = await untilChange(
       {
         changes,
         clock: this.#clock,
@@ -84,9 +89,14 @@ export class HandOuts {
       },
       async () => {
         const claims = await trainer.claim(runId, { ...asked, ids })
-        return claims.length > 0 ? claims : null
+        if (claims.length > 0) return claims
+        await this.#nullLimits.require(runId)
+        return null
       },
-    ).then((claims) => claims ?? [])
+    )
+    // A run may stop without a round that settles by it.
+    if (found === null) await this.#nullLimits.require(runId)
+    return found ?? []
   }
 
   /**

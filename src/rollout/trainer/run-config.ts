@@ -58,6 +58,8 @@ export interface TrainerRun {
   readonly probeTokens?: number
   /** The selector of rollouts that says which members of its rounds train; left out: all that are usable. */
   readonly select?: string
+  /** The run stops when a larger share of its ended rollouts has no number, from 0 to 1; left out: it does not. */
+  readonly maxNullShare?: number
   /** What it asks for by itself; left out: nothing. */
   readonly feed?: Feed
 }

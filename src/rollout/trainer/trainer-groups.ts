@@ -2,6 +2,7 @@ import { type Id, PaddockError } from '../../core/index.ts'
 import type { GroupSpec, RoundView, SettledRound, Store } from '../../trajectory/index.ts'
 import { isOutside, type OutsideGroups } from '../group/outside.ts'
 import type { AskedGroup } from '../group/same-group.ts'
+import type { NullLimits } from '../group/null-limit.ts'
 import { requireNoEval } from './eval-run.ts'
 import { isOwn, type OwnRuns } from './own-runs.ts'
 import { trainerRunOf } from './run-config.ts'
@@ -11,6 +12,7 @@ export class TrainerGroups {
   readonly #store: Pick<Store, 'catalogue'>
   readonly #outside: OutsideGroups
   readonly #own: OwnRuns
+  readonly #nullLimits: NullLimits
   readonly #requireEngine: () => void
 
   constructor(parts: {
@@ -19,10 +21,12 @@ export class TrainerGroups {
     readonly store: Pick<Store, 'catalogue'>
     readonly outside: OutsideGroups
     readonly own: OwnRuns
+    readonly nullLimits: NullLimits
   }) {
     this.#store = parts.store
     this.#outside = parts.outside
     this.#own = parts.own
+    this.#nullLimits = parts.nullLimits
     this.#requireEngine = parts.requireEngine
   }
 
@@ -61,6 +65,7 @@ export class TrainerGroups {
 
   /** A verdict came for a rollout. */
   async judged(rolloutId: Id): Promise<void> {
+    await this.#nullLimits.look(rolloutId)
     const { runId } = await this.#store.catalogue.rollout(rolloutId)
     const by = (await this.#isOutside(runId)) ? this.#outside : this.#own
     await by.judged(rolloutId)

@@ -26,6 +26,7 @@ import {
 } from '../../trajectory/index.ts'
 import type { PolicyFacts } from '../../proxy/index.ts'
 import { orNull } from '../group/same-group.ts'
+import type { NullLimits } from '../group/null-limit.ts'
 import { type AskedTask, taskOf } from './asked-task.ts'
 import { requireNoEval } from './eval-run.ts'
 import { type FindSelector, requireFeed } from './feed.ts'
@@ -76,6 +77,8 @@ export interface TrainerRunState {
   readonly passedGate: boolean
   /** Why its feed asks for nothing more until the trainer attaches again; null: it goes on, or there is none. */
   readonly feedStop: FeedStop | null
+  /** Why no rollout of it begins any more: too many have no number. Null: they do. */
+  readonly nullStop: PaddockError | null
 }
 
 /** How the weights of one of several policies stand. */
@@ -88,6 +91,7 @@ export interface TrainerRunsParts {
   readonly store: Store
   readonly groups: Pick<TrainerGroups, 'open' | 'openRound'>
   readonly scores: Pick<RoundScores, 'require'>
+  readonly nullLimits: NullLimits
   readonly own: Pick<OwnRuns, 'check' | 'begin' | 'task' | 'end'>
   readonly findSelector: FindSelector
   /** What the engine gives, as last learned. */
@@ -212,6 +216,7 @@ export class TrainerRuns {
       counts,
       capacity: capacityOf(trainerRunOf(run), counts),
       feedStop: await trainer.feedStop(runId),
+      nullStop: (await this.#parts.nullLimits.of(runId))?.refusal() ?? null,
       policies,
       ...(await standing(null)),
     }
@@ -224,15 +229,16 @@ export class TrainerRuns {
     return trainer.attach(runId, o)
   }
 
-  /** Takes as many groups as there is room for. Groups that are there already are accepted again. Throws `RUN_CLOSED`, `RUN_IS_EVAL`, `TASK_HELD_OUT`. */
+  /** Takes as many groups as there is room for. Groups that are there already are accepted again. Throws `RUN_CLOSED`, `RUN_NULL_SHARE`, `RUN_IS_EVAL`, `TASK_HELD_OUT`. */
   submit(runId: Id, groups: readonly SubmittedGroup[]): Promise<GroupsTaken> {
     return this.#turns.take(runId, () => this.#submit(runId, groups))
   }
 
-  /** Opens a further round of a group, where there is room for one. Throws `RUN_FULL`, `ROUND_OPEN`, `RUN_IS_EVAL`, `GROUP_INVALID`. */
+  /** Opens a further round of a group, where there is room for one. Throws `RUN_FULL`, `RUN_NULL_SHARE`, `ROUND_OPEN`, `RUN_IS_EVAL`, `GROUP_INVALID`. */
   async openRound(groupId: Id, spec: GroupSpec): Promise<RoundView> {
     const { runId } = await this.#parts.store.catalogue.group(groupId)
     return this.#turns.take(runId, async () => {
+      await this.#parts.nullLimits.require(runId)
       const { groups, taken } = (await this.state(runId)).capacity
       if (groups !== null && taken >= groups) {
         throw new PaddockError(
@@ -300,11 +306,12 @@ export class TrainerRuns {
 
   async #submit(runId: Id, groups: readonly SubmittedGroup[]): Promise<GroupsTaken> {
     const { store } = this.#parts
-    const { run, asked, closed, counts } = await this.state(runId)
+    const { run, asked, closed, counts, nullStop } = await this.state(runId)
     requireNoEval(run)
     const known = new Set((await store.catalogue.groups(runId)).map(({ id }) => id))
-    if (closed && groups.some(({ id }) => !known.has(id))) {
-      throw new PaddockError('RUN_CLOSED', `run ${runId} takes no more groups`)
+    if (groups.some(({ id }) => !known.has(id))) {
+      if (closed) throw new PaddockError('RUN_CLOSED', `run ${runId} takes no more groups`)
+      if (nullStop !== null) throw nullStop
     }
     const wanted: (Omit<SubmittedGroup, 'task'> & { readonly task: Task })[] = []
     for (const one of groups) {

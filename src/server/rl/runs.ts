@@ -60,6 +60,8 @@ const runShape = z.strictObject({
   score: z.strictObject({ reference: z.boolean().optional(), teacher: z.boolean().optional() }).optional(),
   /** The selector that says which members of its rounds train. */
   select: z.string().min(1).optional(),
+  /** The run stops when a larger share of its ended rollouts has no number. */
+  max_null_share: z.number().min(0).max(1).optional(),
   /** Tokens that probes of its calls may sample. */
   probe_tokens: z.int().min(0).optional(),
   feed: z
@@ -146,7 +148,7 @@ const runState = z.strictObject({
   policy: policyState,
   /** Of several policies each, by name. */
   policies: z.record(z.string(), policyState.extend({ trained: z.boolean(), counts })).optional(),
-  halted: z.literal('unknown_weights').nullable(),
+  halted: z.enum(['unknown_weights', 'null_share']).nullable(),
   counts,
   capacity: z.strictObject({ groups: z.int().nullable(), taken: z.int() }),
 })
@@ -203,6 +205,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
       budgets = {},
       trust_tasks: trustTasks = false,
       needs,
+      max_null_share: maxNullShare,
       probe_tokens: probeTokens,
       at_weight_update: atWeightUpdate,
       turn_events: turnEvents,
@@ -231,7 +234,7 @@ export function runRoutes(api: RlApi, { runs, trainer, reader, engine, hasEngine
         capacity: capacity?.groups ?? null,
         pin,
         ...(score === undefined ? {} : { score: present(score) }),
-        ...present({ probeTokens, select, turnEvents, atWeightUpdate, policies, trusts }),
+        ...present({ maxNullShare, probeTokens, select, turnEvents, atWeightUpdate, policies, trusts }),
         ...(feed === undefined ? {} : { feed: { seed, sets: feed.map(present), ...present({ maxFailed }) } }),
       },
     })
@@ -306,6 +309,7 @@ function stateView({
   policy,
   policies,
   passedGate,
+  nullStop,
 }: TrainerRunState) {
   return {
     run_id: run.id,
@@ -329,12 +333,19 @@ function stateView({
             ),
           ),
         }),
-    halted: [policy, ...policies.map((one) => one.policy)].includes('policy_halted')
-      ? ('unknown_weights' as const)
-      : null,
+    halted: haltOf({ policy, policies, nullStop }),
     counts: countsView(own),
     capacity,
   }
+}
+
+function haltOf({
+  policy,
+  policies,
+  nullStop,
+}: Pick<TrainerRunState, 'policy' | 'policies' | 'nullStop'>): 'unknown_weights' | 'null_share' | null {
+  if ([policy, ...policies.map((one) => one.policy)].includes('policy_halted')) return 'unknown_weights'
+  return nullStop === null ? null : 'null_share'
 }
 
 function countsView({ settledUnclaimed, ...counts }: HandoutCounts) {

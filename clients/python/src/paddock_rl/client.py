@@ -130,7 +130,7 @@ class Paddock:
 
     def run(self, run_id: str | None = None, **asked: Any) -> Run:
         """Opens a run (`POST /rl/v1/runs`), or goes on with it if there is one of this id that was asked for alike. `asked` holds the
-        route's keys: `purpose, model, row_mode, staleness, sampling, harness, environment, tasks, ...`.
+        route's keys: `purpose, model, row_mode, staleness, sampling, harness, environment, tasks, max_null_share, ...`.
         """
         name = run_id or f"run-{uuid.uuid4()}"
         opened = self.ask("POST", f"{_API}/runs", {"run_id": name, **asked}, repeatable=True)
@@ -423,7 +423,8 @@ class Run:
         spans: bool = False,
     ) -> Iterator[Group]:
         """Claims settled groups (of one of several policies) as they come, `limit` of them, or until the run is closed and has none left. Raises `FeedStopped`
-        where the run's feed has stopped and none is under way, and `GroupsFailed` where groups failed and none is under way.
+        where the run's feed has stopped and none is under way, `GroupsFailed` where groups failed and none is under way, and `Rejected`
+        (`RUN_NULL_SHARE`) where the run has stopped at its `max_null_share` and no settled group is left.
 
         An answer that got lost is claimed anew: what it held comes back when its lease is over.
         """
