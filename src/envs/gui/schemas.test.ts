@@ -17,8 +17,8 @@ const directory = tempDir()
 
 const load = async (schema: string) => {
   const path = join(directory, `${schema}.json`)
-  // MiniWoB has no drag; a click paints one square.
-  const goal = schema === 'miniwob' ? 'paint-square' : 'turn-dial'
+  // Without a drag, a click paints one square.
+  const goal = ['miniwob', 'holo'].includes(schema) ? 'paint-square' : 'turn-dial'
   // Larger than Anthropic's: its pictures are shrunk, and its coordinates with them.
   const screen = { width: 1600, height: 1000 }
   writeFileSync(path, JSON.stringify({ app: 'sketch', goals: [goal], seeds: [1], schema, screen }))

@@ -79,7 +79,10 @@ const adapters = [
 ]
 
 /** Schemas that have no word for one of the commonest actions. */
-const lacks: Readonly<Record<string, readonly string[]>> = { gemini: ['type', 'double_click'] }
+const lacks: Readonly<Record<string, readonly string[]>> = {
+  gemini: ['type', 'double_click'],
+  holo: ['key', 'double_click'],
+}
 
 describe.each(adapters)('$name $kind', ({ adapter }) => {
   it('reads back every action that it can write', () => {
@@ -352,6 +355,50 @@ const said: readonly (readonly [adapter: string, words: unknown, means: object |
   ['gemini', { name: 'click_at', args: { x: '5', y: 5 } }, /does not fit: x/],
   ['gemini', { name: 'scroll_at', args: { x: 5, y: 5, direction: 'in' } }, /does not fit: direction/],
   ['gemini', 'click_at(x=5, y=5)', /has a name and args/],
+  // Examples of hub.hcompany.ai "Agent loop" and of Holo1's pages.
+  [
+    'holo',
+    {
+      note: 'Submit succeeded; receipt URL is /orders/8421.',
+      thought: 'Recording the receipt URL before navigating away.',
+      tool_call: { tool_name: 'click', element: 'Continue button at the bottom right', x: 932, y: 880 },
+    },
+    { action: 'click', x: 1193, y: 704 },
+  ],
+  [
+    'holo',
+    '<think>{"tool_call": 1}</think>{"note": "", "thought": "I select the date.", "action": {"action": "click_element", "element": "August 6th, 2025 on the calendar", "x": 657, "y": 318}}',
+    { action: 'click', x: 841, y: 254 },
+  ],
+  [
+    'holo',
+    {
+      thought: '',
+      action: { action: 'write_element_abs', content: 'avocado soup', element: 'search bar', x: 500, y: 500 },
+    },
+    { action: 'batch', actions: [{ action: 'click' }, { action: 'type', text: 'avocado soup' }, { action: 'key' }] },
+  ],
+  ['holo', { tool_call: { tool_name: 'write', content: 'a' } }, { action: 'type', text: 'a' }],
+  [
+    'holo',
+    { tool_call: { tool_name: 'write', content: 'a', press_enter: true } },
+    {
+      action: 'batch',
+      actions: [
+        { action: 'type', text: 'a' },
+        { action: 'key', keys: 'Enter' },
+      ],
+    },
+  ],
+  ['holo', { tool_call: { tool_name: 'answer', content: '42' } }, { action: 'answer', text: '42' }],
+  ['holo', { action: { action: 'wait' } }, { action: 'wait', seconds: 2 }],
+  ['holo', { action: { action: 'go_back' } }, { action: 'key', keys: 'alt+Left' }],
+  ['holo', { action: { action: 'scroll', direction: 'up' } }, { action: 'scroll', dy: -600 }],
+  ['holo', { action: { action: 'goto', url: 'https://a.test' } }, /no action "goto"/],
+  ['holo', { tool_call: { tool_name: 'click', element: 'a', x: 5 } }, /needs y/],
+  ['holo', { tool_call: { tool_name: 'click', x: 5, y: 5, button: 'right' } }, /and no button/],
+  ['holo', { tool_call: { tool_name: 'click', x: 5, y: 5 }, action: { action: 'refresh' } }, /one JSON object/],
+  ['holo', 'click(5, 5)', /one JSON object/],
   // Examples of zai-org/GLM-V `examples/gui-agent`, with its coordinates.
   [
     'glm',

@@ -5,6 +5,7 @@ import type { ActionAdapter } from './contract.ts'
 import type { Coordinates } from './coordinates.ts'
 import { geminiAdapter } from './gemini.ts'
 import { glmAdapter } from './glm.ts'
+import { holoAdapter } from './holo.ts'
 import { miniwobAdapter } from './miniwob/index.ts'
 import { openaiAdapter } from './openai/index.ts'
 import { pyautoguiAdapter } from './pyautogui/index.ts'
@@ -21,6 +22,7 @@ const byCoordinates: Readonly<Record<string, (coordinates?: Coordinates) => Acti
   'osworld-computer-13': computer13Adapter,
   'osworld-pyautogui': pyautoguiAdapter,
   browsergym: browsergymAdapter,
+  holo: holoAdapter,
 }
 
 const all = [

@@ -94,7 +94,7 @@ export function adapterFrom(schema: Vocabulary): ActionAdapter {
     write(action, { screen }) {
       if (action.action === 'batch') return null
       for (const [called, word] of Object.entries(words)) {
-        const args = word.does === action.action ? argumentsOf(word, action, screen, schema) : null
+        const args = canSay(word, action) ? argumentsOf(word, action, screen, schema) : null
         if (args !== null) return schema.write({ name: called, args })
       }
       return null
@@ -208,6 +208,11 @@ function pressed(keys: string): SingleAction {
 
 function unitOf({ unit }: Vocabulary, side: number): number {
   return unit === undefined ? notch : unit(side)
+}
+
+/** Whether a word may do an action: text is typed where the mouse is not named, and an empty answer ends an attempt. */
+function canSay({ does }: Word, { action }: SingleAction): boolean {
+  return does === action || (does === 'fill' && action === 'type') || (does === 'answer' && action === 'done')
 }
 
 /** The arguments with which a word says an action; null if it cannot say all of it. */
