@@ -399,6 +399,58 @@ const said: readonly (readonly [adapter: string, words: unknown, means: object |
   ['holo', { tool_call: { tool_name: 'click', x: 5, y: 5, button: 'right' } }, /and no button/],
   ['holo', { tool_call: { tool_name: 'click', x: 5, y: 5 }, action: { action: 'refresh' } }, /one JSON object/],
   ['holo', 'click(5, 5)', /one JSON object/],
+  // The form of OSWorld's `seed_agent.py`, with the marks of the model's own template.
+  [
+    'seed',
+    '<think_never_used_51bce0c785ca2f68081bfa7d91973934> <seed:tool_call> </think_never_used_51bce0c785ca2f68081bfa7d91973934>\n<seed:tool_call_never_used_51bce0c785ca2f68081bfa7d91973934><function_never_used_51bce0c785ca2f68081bfa7d91973934=click><parameter_never_used_51bce0c785ca2f68081bfa7d91973934=point><point>539 130</point></parameter_never_used_51bce0c785ca2f68081bfa7d91973934></function_never_used_51bce0c785ca2f68081bfa7d91973934></seed:tool_call_never_used_51bce0c785ca2f68081bfa7d91973934>',
+    { action: 'click', x: 690, y: 104 },
+  ],
+  [
+    'seed',
+    '<gui_think>I type.</gui_think>\n<seed:tool_call>\n<function=type>\n<parameter=content>\nline one\nline two\n\n</parameter>\n</function>\n</seed:tool_call>',
+    { action: 'type', text: 'line one\nline two\n' },
+  ],
+  [
+    'seed',
+    '<seed:tool_call><function=scroll><parameter=direction>down</parameter></function></seed:tool_call>',
+    { action: 'scroll', x: 320, y: 200, dy: 600 },
+  ],
+  [
+    'seed',
+    '<seed:tool_call><function=hotkey><parameter=key>ctrl shift t</parameter></function><function=wait></function></seed:tool_call>',
+    {
+      action: 'batch',
+      actions: [
+        { action: 'key', keys: 'ctrl+shift+t' },
+        { action: 'wait', seconds: 5 },
+      ],
+    },
+  ],
+  [
+    'seed',
+    '<seed:tool_call><function=wait><parameter=time>3</parameter></function></seed:tool_call>',
+    { action: 'wait', seconds: 3 },
+  ],
+  [
+    'seed',
+    '<seed:tool_call><function=infeasible><parameter=content>no such page</parameter></function></seed:tool_call>',
+    { action: 'fail', reason: 'no such page' },
+  ],
+  ['seed', '<seed:tool_call><function=finished></function></seed:tool_call>', { action: 'done' }],
+  ['seed', '<seed:tool_call><function=mouse_down></function></seed:tool_call>', /no action "mouse_down"/],
+  ['seed', '<seed:tool_call><function=click></function></seed:tool_call>', /needs point/],
+  [
+    'seed',
+    '<seed:tool_call><function=click><parameter=point>539, 130, 9</parameter></function></seed:tool_call>',
+    /does not fit: at/,
+  ],
+  [
+    'seed',
+    '<seed:tool_call><function=click><parameter=point><point>1 2</point></parameter> or </function></seed:tool_call>',
+    /No whole call/,
+  ],
+  ['seed', '<seed:tool_call><function=wait></function></seed:tool_call><seed:tool_call>', /No whole call/],
+  ['seed', "Action: click(point='<point>1 2</point>')", /No whole call/],
   // Examples of zai-org/GLM-V `examples/gui-agent`, with its coordinates.
   [
     'glm',

@@ -43,7 +43,7 @@ export const holoAdapter = (coordinates: Coordinates = 'relative1000'): ActionAd
     words,
     calls: callsIn,
     write: ({ name, args }) => JSON.stringify({ note: null, thought: '', tool_call: { tool_name: name, ...args } }),
-    form: `Answer with one JSON object: ${example}. "tool_name" is one of these, and its arguments are beside it:`,
+    form: `Answer with one JSON object: ${example}. "tool_name" is one of these, its arguments are further keys:`,
   })
 
 function callsIn(said: unknown): readonly WordCall[] | string {

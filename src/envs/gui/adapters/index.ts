@@ -10,6 +10,7 @@ import { miniwobAdapter } from './miniwob/index.ts'
 import { openaiAdapter } from './openai/index.ts'
 import { pyautoguiAdapter } from './pyautogui/index.ts'
 import { qwenAdapter } from './qwen/index.ts'
+import { seedAdapter } from './seed.ts'
 import { uiTarsAdapter } from './ui-tars/index.ts'
 
 export type { ActionAdapter, Scene } from './contract.ts'
@@ -33,6 +34,7 @@ const all = [
   miniwobAdapter,
   geminiAdapter,
   glmAdapter,
+  seedAdapter,
 ]
 
 /** Names of schemas that can be given the kind of their coordinates. */

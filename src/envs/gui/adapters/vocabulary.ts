@@ -71,7 +71,7 @@ export interface Vocabulary {
   readonly unit?: (side: number) => number
   /** Separates the keys of a combination. Default: a plus sign. */
   readonly between?: ' '
-  /** How a model that answers in text is told to write a call. Left out: its actions are no text. */
+  /** Tells a model that answers in text how to write a call. Left out: its actions are no text. */
   readonly form?: string
 }
 

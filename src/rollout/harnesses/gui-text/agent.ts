@@ -35,7 +35,7 @@ async function converse(context: HostContext, client: OpenAI, maxTurns: number):
   const tool = tools.find(({ spoken }) => spoken !== undefined)
   if (tool?.spoken === undefined) {
     throw new PaddockError('HARNESS_INVALID', 'The harness gui-text has no tool that takes text', {
-      fix: 'Give the tasks a "schema" of text: ui-tars, glm, holo, osworld-pyautogui, browsergym or qwen.',
+      fix: 'Give the tasks a "schema" of text: ui-tars, glm, holo, seed, osworld-pyautogui, browsergym or qwen.',
     })
   }
   const { name } = tool

@@ -5,6 +5,7 @@ import { type ActionAdapter, type Point, type Scene, told } from '../contract.ts
 import { type Coordinates, type Grid, gridOf } from '../coordinates.ts'
 import { joinKeys, splitKeys } from '../keys.ts'
 import { canonical, fitting, inTurn, middleOf, spokenPart, surplusOf, type Takes } from '../read.ts'
+import { xmlCall } from '../xml-calls.ts'
 
 const input = z.strictObject({
   action: z.string(),
@@ -91,18 +92,13 @@ function callsIn(text: string): readonly unknown[] | null {
   }
 }
 
-/**
- * The arguments of a call in XML, as chat templates since Qwen3-Coder ask for it: texts as they are, other values as JSON. Throws for what
- * is not whole, and for another tool.
- */
-function argumentsOf(call: string): Readonly<Record<string, unknown>> {
-  const [, body] = /^<function=computer_use>\s*([^]*?)\s*<\/function>$/.exec(call) ?? []
-  const parameter = /<parameter=(\w+)>\n?([^]*?)\n?<\/parameter>/g
-  if (body === undefined || body.replace(parameter, '').trim() !== '') throw new SyntaxError('no whole call')
-  const given = Array.from(body.matchAll(parameter), ([, name = '', value = '']) => [name, value] as const)
-  if (new Set(given.map(([name]) => name)).size < given.length) throw new SyntaxError('a parameter twice')
+/** The arguments of a call in XML: texts as they are, other values as JSON. Throws for what is not whole, and for another tool. */
+function argumentsOf(written: string): Readonly<Record<string, unknown>> {
+  const call = xmlCall(written)
+  if (call?.name !== 'computer_use') throw new SyntaxError('no whole call')
   const texts = new Set(['action', 'text', 'status'])
-  return Object.fromEntries(given.map(([name, value]) => [name, texts.has(name) ? value : JSON.parse(value)]))
+  const given = Object.entries(call.args)
+  return Object.fromEntries(given.map(([name, value]) => [name, texts.has(name) ? value : JSON.parse(String(value))]))
 }
 
 function readInput(said: Input, scene: Scene, grid: Grid): ParsedAction {
