@@ -14,11 +14,15 @@ export const verdictBody = z
     reason: z.string().optional(),
     by_policy: z.record(z.string(), z.number()).optional(),
     components: z.record(z.string(), z.number()).optional(),
-    steps: z.array(z.strictObject({ callId: id, value: z.number() })).optional(),
+    steps: z.array(z.strictObject({ call_id: id, value: z.number() })).optional(),
     evidence: z.string().optional(),
   })
   .refine(({ reward, reason }) => reason === undefined || typeof reward !== 'number', {
     path: ['reason'],
     message: 'says why there is no number, and there is one: what speaks for it is `evidence`',
   })
-  .transform(({ by_policy: byPolicy, ...given }) => ({ ...given, ...(byPolicy === undefined ? {} : { byPolicy }) }))
+  .transform(({ by_policy: byPolicy, steps, ...given }) => ({
+    ...given,
+    ...(byPolicy === undefined ? {} : { byPolicy }),
+    ...(steps === undefined ? {} : { steps: steps.map(({ call_id: callId, value }) => ({ callId, value })) }),
+  }))

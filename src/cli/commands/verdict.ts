@@ -102,8 +102,9 @@ async function append(context: CommandContext, rolloutId: string, given: LateVer
   return (body as { readonly verdict: Verdict }).verdict
 }
 
-function wireOf({ byPolicy, ...given }: LateVerdict) {
-  return byPolicy === undefined ? given : { ...given, by_policy: byPolicy }
+function wireOf({ byPolicy, steps = [], ...given }: LateVerdict) {
+  const values = steps.map(({ callId, value }) => ({ call_id: callId, value }))
+  return { ...given, steps: values, ...(byPolicy === undefined ? {} : { by_policy: byPolicy }) }
 }
 
 function pair(text: string, before: Readonly<Record<string, number>> = {}): Readonly<Record<string, number>> {
