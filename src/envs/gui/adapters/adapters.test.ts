@@ -160,7 +160,7 @@ const said: readonly (readonly [adapter: string, words: unknown, means: object |
   ],
   ['qwen', { action: 'scroll', pixels: -300 }, { action: 'scroll', dy: 300 }],
   ['qwen', { action: 'hscroll', pixels: 300 }, { action: 'scroll', x: 320, y: 200, dx: 300, dy: 0 }],
-  ['qwen', { action: 'wait' }, /needs time/],
+  ['qwen', { action: 'wait' }, { action: 'wait', seconds: 2 }],
   [
     'qwen',
     { action: 'left_click_drag', coordinate: [0, 0], coordinate2: [500, 500] },

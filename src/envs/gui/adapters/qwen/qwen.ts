@@ -19,6 +19,9 @@ const input = z.strictObject({
 })
 type Input = z.infer<typeof input>
 
+/** How long a `wait` without a time is: as long as OSWorld's `WAIT`, which is what its `qwen3vl_agent.py` makes of every `wait`. */
+const waitSeconds = 2
+
 const callSchema = z.strictObject({ name: z.literal('computer_use').optional(), arguments: z.unknown() })
 
 const takes: Takes = {
@@ -137,7 +140,7 @@ function readInput(said: Input, scene: Scene, grid: Grid): ParsedAction {
       return canonical({ action: 'scroll', ...(point ?? middleOf(screen)), ...way }, scene)
     }
     case 'wait':
-      return said.time == null ? needs('time') : canonical({ action: 'wait', seconds: said.time }, scene)
+      return canonical({ action: 'wait', seconds: said.time ?? waitSeconds }, scene)
     case 'answer':
       return said.text == null ? needs('text') : canonical({ action: 'answer', text: said.text }, scene)
     case 'terminate':
