@@ -69,6 +69,26 @@ it('two nodes come to the rows of one machine, verdicts included, and say who ra
   expect((await paddock(['fsck', '--data', here.data])).out).toContain('no problems')
 })
 
+it('a run that stops for its missing numbers gives nodes no more jobs, and waits for those that they have', async () => {
+  const here = await coordinator(directory, 'nulls')
+  await node(here, 'worker', 2)
+  // The first agent waits for its gate. Nothing is verified without a box, so no rollout has a number.
+  const [first, gate] = [join(directory, 'first'), join(directory, 'opened')]
+  const command = `mkdir '${first}' 2>/dev/null && until [ -e '${gate}' ]; do sleep 0.1; done; true`
+  const asked = ['run', task, '--n', '40', '--harness', 'script', '--command', command, '--max-null-share', '0.5']
+  const run = paddock([...asked, '--data', here.data])
+  const wasOpen = run.then(() => existsSync(gate))
+  const ended = async () => (await rollouts(here.data)).filter(({ end }) => end !== null).length
+  await expect.poll(ended, { timeout: 120_000 }).toBeGreaterThanOrEqual(20)
+  const before = await ended()
+  await writeFile(gate, '')
+  const { code, err } = await run
+  expect([code, err, await wasOpen]).toEqual([3, expect.stringContaining('RUN_NULL_SHARE'), true])
+  const made = await rollouts(here.data)
+  expect(made.every(({ end, labels }) => end !== null && labels['node'] === 'worker')).toBe(true)
+  expect(made).toHaveLength(before + 1)
+})
+
 it('a node that is killed and one that is frozen lose their jobs to a third; each slot settles once, and late work of theirs counts nothing', async () => {
   const here = await coordinator(
     directory,
