@@ -1,12 +1,10 @@
 /** Which ends of a call are the agent's own doing, and which taint its rollout until a retry is answered (invariant I7). */
-import { mkdtemp, rm } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { callFaultsOf, openStore } from '../../src/trajectory/index.ts'
+import { callFaultsOf } from '../../src/trajectory/index.ts'
 import { type CallEnd, startToll, type Toll } from '../lab/toll.ts'
 import { useEngine } from '../fixtures/use-engine.ts'
+import { useStore } from '../fixtures/use-store.ts'
 import { hello, startProxy, type TestEngine, type TestProxy, type TestSession } from './support.ts'
 
 let engine: TestEngine
@@ -243,8 +241,7 @@ describe('Paddock did it', () => {
   })
 
   it('is stopped and started: the retry after that lifts the fault, and without a retry it stays', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'paddock-faults-'))
-    const store = await openStore(directory)
+    const store = await useStore()
     const revives = () => true
     const first = await startProxy(toll.url, { recorder: store.recorder, revives })
     const [back, gone] = [await first.open(), await first.open()]
@@ -264,9 +261,6 @@ describe('Paddock did it', () => {
     expect(taintsOf(back, second)).toEqual([])
     expect(callFaultsOf(await store.recorder.session(back.id)).causes).toEqual([])
     expect(callFaultsOf(await store.recorder.session(gone.id)).causes).toEqual(['PROXY_DRAINING'])
-    await second.proxy.close()
-    await store.close()
-    await rm(directory, { recursive: true })
   })
 })
 
