@@ -12,8 +12,8 @@ export interface Found {
 const searchLimit = 100_000
 
 /**
- * What a person means by a part of an id: the short tail that tables print, or the head of the whole id. Throws
- * `NOT_FOUND` for nothing and `USAGE` for more than one.
+ * What a person means by the name that a trainer gave a run or a group, or by a part of an id: the short tail that tables print, or the
+ * head of the whole id. Throws `NOT_FOUND` for nothing and `USAGE` for more than one.
  */
 export async function resolveId(reader: StoreReader, text: string): Promise<Found> {
   return theOne(await foundBy(reader, text), text, 'thing')
@@ -73,13 +73,33 @@ function theOne(found: readonly Found[], text: string, noun: string): Found {
 }
 
 async function foundBy(reader: StoreReader, text: string): Promise<readonly Found[]> {
+  const named = await namedBy(reader, text)
+  if (named.length > 0) return named
   const wanted = text.trim().toLowerCase()
   if (!/^[0-9a-f-]{4,36}$/.test(wanted)) {
-    throw new PaddockError('USAGE', `"${text}" is not an id or a part of one`, {
-      fix: 'Give at least four characters of an id; `paddock list` shows them.',
-    })
+    throw new PaddockError(
+      'NOT_FOUND',
+      `${JSON.stringify(text)} is neither the name of a run or a group nor a part of an id`,
+      {
+        fix: '`paddock list runs` shows runs and their names. Of an id, give at least four characters.',
+      },
+    )
   }
   return candidates(reader, wanted)
+}
+
+/** Runs and groups whose whole id this is: a trainer may have named them. */
+async function namedBy({ catalogue }: StoreReader, id: string): Promise<readonly Found[]> {
+  const known = async (kind: 'run' | 'group'): Promise<readonly Found[]> => {
+    try {
+      await catalogue[kind](id)
+      return [{ kind, id }]
+    } catch (error) {
+      if (isPaddockError(error) && error.code === 'NOT_FOUND') return []
+      throw error
+    }
+  }
+  return [...(await known('run')), ...(await known('group'))]
 }
 
 async function candidates(reader: StoreReader, wanted: string): Promise<readonly Found[]> {
@@ -100,13 +120,4 @@ async function candidates(reader: StoreReader, wanted: string): Promise<readonly
     ...sessions.map(({ id }) => ({ kind: 'session' as const, id })),
   ]
   return [...new Map(all.filter(({ id }) => fits(id)).map((one) => [one.id, one])).values()]
-}
-
-/** A run by the name that its trainer gave it, else by a part of its id. Throws as {@link resolveId}. */
-export async function resolveRun(reader: StoreReader, text: string): Promise<Id> {
-  const named = await reader.catalogue.run(text).catch((error: unknown) => {
-    if (isPaddockError(error) && error.code === 'NOT_FOUND') return null
-    throw error
-  })
-  return named === null ? await resolveKind(reader, 'run', text) : named.id
 }

@@ -10,7 +10,7 @@ import {
   taskPageView,
 } from '../../read/index.ts'
 import { memoryKeys, type MemoryPage, memorySorts, type StoreReader } from '../../trajectory/index.ts'
-import { resolveRun } from '../resolve.ts'
+import { resolveKind } from '../resolve.ts'
 
 /** Options of `paddock list tasks` alone; they are named as those of `GET /rl/v1/tasks`. */
 export interface TaskOptions {
@@ -82,7 +82,7 @@ export async function listTasks(
     })
   }
   const query = memoryQueryOf({
-    run: options.run === undefined ? undefined : await resolveRun(reader, options.run),
+    run: options.run === undefined ? undefined : await resolveKind(reader, 'run', options.run),
     harness: options.harness,
     variant: options.variant,
     task: undefined,

@@ -5,7 +5,7 @@ import { exitCode } from '../exit.ts'
 import { eventLines } from '../present/events.ts'
 import { taskTable } from '../present/tasks.ts'
 import { groupTable, rolloutTable, runTable, sessionTable, type TaskNames } from '../present/listings.ts'
-import { resolveRun } from '../resolve.ts'
+import { resolveKind } from '../resolve.ts'
 import { openForReading } from '../store.ts'
 import { addTaskOptions, listTasks, refuseTaskOptions, type TaskOptions } from './list-tasks.ts'
 import { rolloutView, sessionView } from '../../read/index.ts'
@@ -68,7 +68,7 @@ export function addList(program: Command, cli: Cli): void {
 
 async function collect(reader: StoreReader, kind: Kind, { run, limit }: ListOptions): Promise<Listing> {
   const { catalogue } = reader
-  const runId = run === undefined ? undefined : await resolveRun(reader, run)
+  const runId = run === undefined ? undefined : await resolveKind(reader, 'run', run)
   const wants = (one: Kind): boolean => kind === 'all' || kind === one
   const runs = runId === undefined ? await catalogue.runs() : [await catalogue.run(runId)]
   const listing: Listing = { total: {}, tasks: new Map() }

@@ -15,7 +15,7 @@ import type { Owner, OwnerOptions } from '../owner.ts'
 import { type PublicNetwork, publicNetworkOf, publicNetworkOption } from '../public-network.ts'
 import { RunProgressView, runText } from '../present/run.ts'
 import { readQuarantine } from '../validation-results.ts'
-import { resolveRun } from '../resolve.ts'
+import { resolveKind } from '../resolve.ts'
 import { selectorFor } from '../selectors.ts'
 import { openForReading } from '../store.ts'
 import { taskPlace } from '../task-place.ts'
@@ -313,7 +313,7 @@ async function askedFor(
     )
   }
   await using reader = await openForReading(context)
-  return { resume: await resolveRun(reader, resume), ...present({ maxNullShare: options.maxNullShare }) }
+  return { resume: await resolveKind(reader, 'run', resume), ...present({ maxNullShare: options.maxNullShare }) }
 }
 
 /** What a chain says of its rollouts is not said on the command line too. */

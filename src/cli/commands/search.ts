@@ -4,7 +4,7 @@ import { type Cli, type CommandContext, wholeNumber } from '../cli.ts'
 import { exitCode, type ExitCode } from '../exit.ts'
 import { printable } from '../present/colour.ts'
 import { plural, shortId } from '../present/units.ts'
-import { resolveRun } from '../resolve.ts'
+import { resolveKind } from '../resolve.ts'
 import { openForReading } from '../store.ts'
 
 interface SearchOptions {
@@ -61,10 +61,10 @@ async function search(context: CommandContext, words: string, { run, limit }: Se
 }
 
 async function inRun(
-  reader: Parameters<typeof resolveRun>[0],
+  reader: Parameters<typeof resolveKind>[0],
   run: string | undefined,
 ): Promise<{ readonly run?: string }> {
-  return run === undefined ? {} : { run: await resolveRun(reader, run) }
+  return run === undefined ? {} : { run: await resolveKind(reader, 'run', run) }
 }
 
 function lineOf(hit: SearchHit, { paint }: CommandContext): string {
