@@ -67,20 +67,26 @@ function valueOf(text: string, side: Side): Answer {
 
 const logic = /\\text\s*\{\s*(?:and|or),?\s*\}|\s(?:and|or)\s|\\(?:land|lor|wedge|vee)(?![A-Za-z])/
 const relation = /\\(?:leq?(?:slant)?|geq?(?:slant)?|neq?|lt|gt)(?![A-Za-z])|<=|>=|!=|<|>/
-const flips: Readonly<Record<string, string>> = { '<': '>', '>': '<', '<=': '>=', '>=': '<=', '!=': '!=' }
+const flips: Readonly<Record<string, string>> = { '>': '<', '>=': '<=' }
 
 /** Relations with `and` or `or` between them: of one variable the numbers for which they hold. */
 function combinedOf(text: string, side: Side): Answer | null {
   const parts = partsOf(text, logic)
   if (parts.length < 2 || !parts.every((part) => relation.test(part) || /\\in(?![A-Za-z])/.test(part))) return null
   const word = wordOf(text, parts.length)
-  const sets = parts.map((part) => read(part, side))
-  const [first] = sets
-  if (first?.kind !== 'reals' || word === '') throw new NotUnderstood()
-  return sets.slice(1).reduce<Answer & { kind: 'reals' }>((all, one) => {
-    if (one.kind !== 'reals' || one.name !== all.name) throw new NotUnderstood()
-    return { ...all, reals: merged(all.reals, one.reals, word === 'or' ? either : both) }
-  }, first)
+  if (word === '') throw new NotUnderstood()
+  return together(
+    parts.map((part) => read(part, side)),
+    word === 'or' ? either : both,
+  )
+}
+
+/** Of sets of numbers, all of one variable, the numbers that stay. */
+function together(sets: readonly Answer[], keeps: typeof both): Answer {
+  return sets.reduce((a, b) => {
+    if (a.kind !== 'reals' || b.kind !== 'reals' || a.name !== b.name) throw new NotUnderstood()
+    return { ...a, reals: merged(a.reals, b.reals, keeps) }
+  })
 }
 
 /** The one word between all parts; '' for none, or where they differ. */
@@ -105,12 +111,7 @@ function relationOf(text: string, side: Side): Answer | null {
     if (left === undefined || right === undefined) throw new NotUnderstood()
     return single(sign, side.field.difference(left, right), side)
   })
-  const [first] = all
-  if (first === undefined || all.length === 1) return first ?? null
-  return all.reduce((a, b) => {
-    if (a.kind !== 'reals' || b.kind !== 'reals' || a.name !== b.name) throw new NotUnderstood()
-    return { ...a, reals: merged(a.reals, b.reals, both) }
-  })
+  return together(all, both)
 }
 
 function signOf(found: string): string {
@@ -118,23 +119,19 @@ function signOf(found: string): string {
   return `${/^\\l|^</.test(found) ? '<' : '>'}${/e|=/.test(found) ? '=' : ''}`
 }
 
-function single(sign: string, difference: Fraction, { field }: Side): Answer {
-  const solved = field.solved(difference)
-  if (solved === null) {
-    const turned = sign.startsWith('>')
-    return {
-      kind: 'relation',
-      sign: turned ? (flips[sign] ?? sign) : sign,
-      difference: turned ? field.negative(difference) : difference,
-    }
-  }
-  const way = solved.sign < 0 ? (flips[sign] ?? sign) : sign
+function single(sign: string, difference: Fraction, side: Side): Answer {
+  const flipped = flips[sign]
+  if (flipped !== undefined) return single(flipped, side.field.negative(difference), side)
+  const solved = side.field.solved(difference)
+  if (solved === null) return { kind: 'relation', sign, difference }
   const { name, at } = solved
-  const point = interval(at, at, true, true)
-  if (way === '!=') return { kind: 'reals', name, reals: merged(allReals, point, firstOnly) }
-  const has = way.endsWith('=')
-  const reals = way.startsWith('<') ? interval(least, at, false, has) : interval(at, most, has, false)
-  return { kind: 'reals', name, reals }
+  const has = sign === '<='
+  if (sign === '!=') return { kind: 'reals', name, reals: merged(allReals, interval(at, at, true, true), firstOnly) }
+  return {
+    kind: 'reals',
+    name,
+    reals: solved.sign < 0 ? interval(at, most, has, false) : interval(least, at, false, has),
+  }
 }
 
 /** `3 \pmod 7`, `x \equiv 3 \pmod 7`. */
