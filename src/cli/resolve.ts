@@ -81,7 +81,7 @@ async function foundBy(reader: StoreReader, text: string): Promise<readonly Foun
       'NOT_FOUND',
       `${JSON.stringify(text)} is neither the name of a run or a group nor a part of an id`,
       {
-        fix: '`paddock list runs` shows runs and their names. Of an id, give at least four characters.',
+        fix: '`paddock list runs` shows runs and their names. Give at least four characters of an id.',
       },
     )
   }
