@@ -41,10 +41,13 @@ describe('an agent that the model never answered', () => {
     expect(groups).toMatchObject([{ rewards: [], mean: null }])
   })
 
-  test('asks, and every call is refused by the engine: no number either', async () => {
+  test('asks, and every call is refused by the engine: no number either, and it is tried again', async () => {
     await world.engine.fault({ kind: 'http_error', status: 400, count: 1 })
-    const { rollouts } = await world.run({ tasks: [task], harness: shellHarness({ command: asks() }) })
-    expect(rollouts).toMatchObject([{ calls: 1, verdict: { status: 'unscorable', reward: null } }])
+    const { rollouts } = await world.run({ tasks: [task], harness: shellHarness({ command: asks() }), infraRetries: 1 })
+    expect(rollouts).toMatchObject([
+      { calls: 1, retried: true, taints: ['ENGINE_ERROR'], verdict: null },
+      { calls: 1, retried: false, taints: [], verdict: { status: 'scored', reward: 0 } },
+    ])
   })
 
   test.each([
