@@ -141,10 +141,10 @@ function sameCounted(gold: Value, given: Value, by: Reading): boolean {
   const [percent, bare] = gold.unit === 'percent' ? [gold, given] : [given, gold]
   const share = by.field.scaled(percent.value, rational(1n, 100n))
   if (by.field.same(share, bare.value)) return true
-  // 25 is 25% where it is asked for in percent; 0.25 is 25%, and so it is not 0.25%.
+  // A gold in percent asks for percent, so 25 is 25%; 0.25 is 25% too, and so it is not 0.25%.
   const size = by.field.valueOf(bare.value)?.abs()
-  const isPercent = size === undefined || size.isZero() || size.gt(1) || (size.eq(1) && percent === gold)
-  return isPercent && by.field.same(percent.value, bare.value)
+  const asked = percent === gold && (size === undefined || size.isZero() || size.gte(1))
+  return asked && by.field.same(percent.value, bare.value)
 }
 
 function sameValue(gold: Value, given: Value, by: Reading): boolean {
