@@ -71,6 +71,12 @@ class Numbers(unittest.TestCase):
             self.assertEqual(advantages(group, method).by_rollout, others)
         shaped = advantages(group, "mean", shape=lambda of: {one.rollout_id: one.reward or 0.0 for one in of.members})
         close(self, list(shaped.by_rollout.values()), [None, 0.5, -0.5])
+        # Left out by a rule of the run: its reward counts.
+        for reason in ("filtered", "stale", "cut"):
+            header["rows"][0]["unusable_reason"] = reason
+            left = advantages(decode(encoder.encode(header)), "mean")
+            close(self, [left.by_rollout["r1"]], [1 - 101 / 3])
+        header["rows"][0]["unusable_reason"] = None
         # A group says itself that its cut members count.
         header["members"][0]["cut"] = "mask"
         masked = advantages(decode(encoder.encode(header)), "mean")

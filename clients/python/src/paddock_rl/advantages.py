@@ -100,7 +100,8 @@ def advantages(
     `baseline="all_rounds"`, mean and deviation are those of `rounds` and this one, each rollout once. `weights` is what each row
     says of its weight: `row` 1/K, `token` 1.
 
-    A member with rows of which no token trains has no part in the baseline, unless its group masks it for its cut (`on_cut: mask`).
+    A member with usable rows of which no token trains has no part in the baseline. One that a rule of the run leaves out (a selector, an
+    age, `on_cut: mask`) has.
 
     Of a run that trains several policies a group holds the rows and rewards of one of them, and these are its advantages.
 
@@ -270,8 +271,10 @@ def _numbers(group: Group, shape: Shape | None) -> dict[str, float]:
 
 
 def _idle(group: Group) -> set[str]:
-    """Rollouts that have rows and no token of them trains. One that its group masks for its cut is in the baseline all the same."""
-    rows = {row.rollout_id for row in group.rows}
+    """Rollouts with usable rows of which no token trains: what they sampled is broken. Rows that a rule of the run leaves out (`filtered`, `stale`,
+    a masked cut) are unusable, and their rewards count all the same.
+    """
+    rows = {row.rollout_id for row in group.rows if row.unusable_reason is None}
     trained = {row.rollout_id for row in group.rows if any(row.loss_mask)}
     return rows - trained - {member.rollout_id for member in group.members if member.cut == "mask"}
 
