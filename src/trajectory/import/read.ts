@@ -129,7 +129,9 @@ async function* linesOf(path: string): AsyncGenerator<string> {
 
 async function* trials(path: string, read: Set<string>, without: string[]): AsyncGenerator<ImportedTrajectory> {
   if (!(await isFolder(path))) throw invalid(path, 'it is a file; harbor takes the folder of a job or a trial')
-  const files = await readdir(path, { recursive: true })
+  // With types it follows no links, which may lead round (Node 24).
+  const entries = await readdir(path, { recursive: true, withFileTypes: true })
+  const files = entries.map(({ parentPath, name }) => relative(path, join(parentPath, name)))
   const found = files.filter((file) => file === harborTrajectory || file.endsWith(`/${harborTrajectory}`)).toSorted()
   if (found.length === 0) throw invalid(path, `there is no ${harborTrajectory} below it`)
   const placeOf = (folder: string): string => join(basename(path), relative('.', folder))
