@@ -245,6 +245,7 @@ describe('a group of a harness elsewhere', () => {
   })
 
   it.each([
+    ['a deadline of more than a year', { n: 1, deadlineMs: 1e12 }, 'GROUP_INVALID'],
     ['more usable members than there can be', { n: 1, stopWhen: { kind: 'usable', count: 2 } }, 'GROUP_INVALID'],
     ['an unknown key', { n: 1, borrow: true }, 'BODY_INVALID_SHAPE'],
   ])('is refused where it asks for %s', async (_what, asked, code) => {

@@ -7,6 +7,9 @@ export type GroupRequest = Partial<Omit<GroupSpec, 'n' | 'onCut'>> & {
   readonly onCut?: Partial<GroupSpec['onCut']>
 }
 
+/** A year: what is longer is a mistake of units. */
+const longestDeadlineMs = 365 * 86_400_000
+
 /**
  * A whole specification. With `over` and no `stopWhen` the group stops at `n` usable members: what is started beyond `n`
  * is there for that. Throws `GROUP_INVALID` for what could never be met.
@@ -18,6 +21,9 @@ export function groupSpec(asked: GroupRequest): GroupSpec {
   if (minUsable > most) throw invalid(`minUsable is ${minUsable}, and there are ${most} members at most`)
   if (stopWhen.kind === 'usable' && stopWhen.count > most) {
     throw invalid(`stopWhen waits for ${stopWhen.count} usable members, and there are ${most} at most`)
+  }
+  if (deadlineMs !== null && deadlineMs > longestDeadlineMs) {
+    throw invalid('its deadline is more than 365 days away. Leave it out for none')
   }
   if (carry && stopWhen.kind === 'deadline' && deadlineMs === null) {
     throw invalid('carry lets members go on when the round stops, and nothing stops it')
