@@ -274,7 +274,7 @@ def _idle(group: Group) -> set[str]:
     """Rollouts with usable rows of which no token trains: what they sampled is broken. Rows that a rule of the run leaves out (`filtered`, `stale`,
     a masked cut) are unusable, and their rewards count all the same.
     """
-    rows = {row.rollout_id for row in group.rows if row.unusable_reason is None}
+    rows = {row.rollout_id for row in group.rows if not row.unusable_reason}
     trained = {row.rollout_id for row in group.rows if any(row.loss_mask)}
     return rows - trained - {member.rollout_id for member in group.members if member.cut == "mask"}
 
