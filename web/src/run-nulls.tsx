@@ -1,4 +1,4 @@
-import type { NullCount, NullLine, NullPage } from '../../src/server/view/contract.ts'
+import type { NullLine, NullPage } from '../../src/server/view/contract.ts'
 import { Shown, useRead } from './load.tsx'
 import { place, withQuery } from './router.ts'
 import { number, Words } from './text.tsx'
@@ -94,7 +94,7 @@ function Lines({ lines, of }: { readonly lines: readonly NullLine[]; readonly of
   )
 }
 
-function byCount({ causes }: Pick<NullCount, 'causes'>): readonly (readonly [string, number])[] {
+function byCount({ causes }: Pick<NullLine, 'causes'>): readonly (readonly [string, number])[] {
   return Object.entries(causes).toSorted(([, a], [, b]) => b - a)
 }
 
