@@ -83,7 +83,7 @@ list --limt 3 --data store | USAGE | --limt | Write \`--limit\`
 list tasks --pass-rate x --data store | USAGE | --pass-rate | 0.2..0.8
 list rollouts --pass-rate 0..1 --data store | USAGE | --pass-rate | leave out --pass-rate
 show 00000000 --data store | NOT_FOUND | 00000000 | \`paddock list\` shows the ids
-show zz --data store | USAGE | "zz" | at least four characters
+show zz --data store | NOT_FOUND | "zz" | at least four characters
 show --data store | USAGE | <id> | Write \`paddock show <id>\`
 show {rollout} --call 99 --data store | USAGE | --call | It takes --tokens
 verdict {session} --source me --reward 1 --data store | USAGE | {session} is a session, not a rollout | {rollout}
