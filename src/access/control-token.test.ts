@@ -6,7 +6,7 @@ import { controlToken, tokenFileName } from './control-token.ts'
 
 const token = /^[\w-]{43}$/
 
-it("is made once, by whoever is first, and is nobody else's to read", async () => {
+it('is made once by the first of several, and only its owner can read it', async () => {
   const directory = tempDir()
   const all = await Promise.all(Array.from({ length: 20 }, async () => controlToken(directory)))
   expect(new Set(all).size).toBe(1)

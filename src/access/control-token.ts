@@ -21,8 +21,13 @@ export async function controlToken(directory: string): Promise<string> {
     await using file = await open(unfinished, 'wx', 0o600)
     await file.writeFile(`${token}\n`)
     await file.sync()
-    if (known === null) await link(unfinished, path)
-    else await rename(unfinished, path)
+    if (known !== null) await rename(unfinished, path)
+    else
+      await link(unfinished, path).catch((error: unknown) => {
+        if (hasCode(error, 'EEXIST')) throw error
+        // A file system without hard links.
+        return rename(unfinished, path)
+      })
     return token
   } catch (error) {
     if (!hasCode(error, 'EEXIST')) throw error
