@@ -65,10 +65,10 @@ Nothing is imported unless all of it can be read. The same files with the same o
           const missing = report.withoutTrajectory.map(
             (place) => `\n  ${place} has a result and no trajectory: not imported`,
           )
-          const what = `${plural(report.trajectories, 'rollout')} of ${plural(report.groups, 'task')}, ${report.withReward} with a reward${missing.join('')}`
-          if (report.taken === 0) return `run ${shortId(report.runId)}  was imported before: ${what}`
+          const what = `${plural(report.trajectories, 'rollout')} of ${plural(report.groups, 'task')}, ${report.withReward} with a reward`
+          if (report.taken === 0) return `run ${shortId(report.runId)}  was imported before: ${what}${missing.join('')}`
           const gone = report.isNew ? '' : ` (went on: ${report.taken} were missing)`
-          return `run ${shortId(report.runId)}  ${what}${gone}`
+          return `run ${shortId(report.runId)}  ${what}${gone}${missing.join('')}`
         })
         return exitCode.ok
       }),

@@ -36,7 +36,7 @@ export function printable(text: string): string {
   })
 }
 
-/** The same for text that has lines: new lines and tabs stay. Whoever prints it makes clear which lines are the text's. */
+/** The same for text that has lines: new lines and tabs stay. Indent or mark its lines, so that none passes for a line of the program. */
 export function printableText(text: string): string {
   return text.replaceAll(/[^\n\t]+/g, printable)
 }

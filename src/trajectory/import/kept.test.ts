@@ -167,7 +167,7 @@ describe('an answer that its file keeps from training', () => {
     ['sharegpt', sharegpt({ weight: 2 }), 'conversations[1]: weight: must be 0'],
     ['sharegpt', sharegpt({ masked: true }), 'conversations[1]: masked: may mean'],
     ['atif', atif({ llm_call_count: -1 }), 'llm_call_count'],
-  ])('in %s by words that nobody here knows is refused: %o', async (format, value, problem) => {
+  ])('in %s by unknown words is refused: %o', async (format, value, problem) => {
     await expect(take(format, [await file('odd.jsonl', JSON.stringify(value))])).rejects.toMatchObject({
       code: 'IMPORT_INVALID',
       message: expect.stringContaining(problem),
