@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { PaddockError } from '../../core/index.ts'
+import { withoutTraining } from '../../trajectory/index.ts'
 
 const message = z.looseObject({ role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']) })
 
@@ -49,7 +50,8 @@ export function rewritten(messages: readonly string[], { edits, trains }: Rewrit
       return { from: edit.from, to, messages: edit.messages, nth }
     })
     .toSorted((a, b) => a.from - b.from || a.nth - b.nth)
-  const kept = (text: string): string => (trains === 'edits' ? withoutWeight(text) : text)
+  const isAnswer = (text: string): boolean => read.parse(JSON.parse(text)).role === 'assistant'
+  const kept = (text: string): string => (trains === 'edits' && isAnswer(text) ? withoutTraining(text) : text)
   const out: string[] = []
   let at = 0
   for (const edit of sorted) {
@@ -69,13 +71,6 @@ export function rewritten(messages: readonly string[], { edits, trains }: Rewrit
     throw refused(`${place}: nothing is other than before`)
   }
   return { messages: out, first: sorted[0]?.from ?? 0 }
-}
-
-/** As a fine-tuning service reads it: an answer of weight 0 is context. */
-function withoutWeight(text: string): string {
-  const parsed: unknown = JSON.parse(text)
-  const isAnswer = typeof parsed === 'object' && parsed !== null && 'role' in parsed && parsed.role === 'assistant'
-  return isAnswer ? JSON.stringify({ ...parsed, weight: 0 }) : text
 }
 
 const read = z.looseObject({

@@ -1,3 +1,4 @@
+import { editObject } from '../../core/index.ts'
 import type { Row, RowSegment } from '../rows-contract.ts'
 
 /** True for what a model said: here, in the session that a row's begin was replayed from, or elsewhere. */
@@ -22,12 +23,6 @@ export function roleOf(message: string): string {
   return typeof parsed.role === 'string' ? parsed.role : ''
 }
 
-/** Whether a chat message given as JSON text is an answer that must not train: `"weight": 0`, as OpenAI's fine-tuning reads it. */
-export function isWithoutTraining(message: string): boolean {
-  const parsed: unknown = JSON.parse(message)
-  return typeof parsed === 'object' && parsed !== null && 'weight' in parsed && parsed.weight === 0
-}
-
 /** Imitation needs no logprobs, so a segment that lacks them is as good as another. */
 export function imitates(segment: RowSegment): boolean {
   return segment.trained || segment.maskReason === 'missing_logprob' || segment.origin === 'imported'
@@ -48,4 +43,16 @@ export function untrainedIn(messages: readonly string[], row: Row): Set<number> 
     if (segment === undefined || !imitates(segment)) untrained.add(index)
   }
   return untrained
+}
+
+/** Whether a chat message given as JSON text must not train: `"weight": 0`, as OpenAI's fine-tuning reads it. */
+export function isWithoutTraining(message: string): boolean {
+  const parsed: unknown = JSON.parse(message)
+  return typeof parsed === 'object' && parsed !== null && 'weight' in parsed && parsed.weight === 0
+}
+
+/** The message with `"weight": 0`; every other byte stays. */
+export function withoutTraining(message: string): string {
+  if (isWithoutTraining(message)) return message
+  return editObject(new TextEncoder().encode(message), { set: { weight: '0' } }).toString()
 }

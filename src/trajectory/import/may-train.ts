@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { editObject } from '../../core/index.ts'
 import { problemsOf } from '../problems.ts'
+import { withoutTraining } from '../export/conversation.ts'
 import { invalid } from './invalid.ts'
 import { isAnswer } from './raw.ts'
 
@@ -56,12 +56,6 @@ export function keptFromTraining(
     nth += 1
     return trains[nth - 1] === true ? message : withoutTraining(message)
   })
-}
-
-function withoutTraining(message: string): string {
-  const { weight } = JSON.parse(message) as { readonly weight?: unknown }
-  if (weight === 0) return message
-  return editObject(new TextEncoder().encode(message), { set: { weight: '0' } }).toString()
 }
 
 function checked<Schema extends z.ZodType>(schema: Schema, value: object, place: string): z.infer<Schema> {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { editObject } from '../../../core/index.ts'
 import { defineExporter, type Exporter } from '../contract.ts'
-import { imitates, isAnswer, isWithoutTraining, roleOf, untrainedIn } from '../conversation.ts'
+import { imitates, isAnswer, roleOf, untrainedIn, withoutTraining } from '../conversation.ts'
 import { jsonLine, rawJson, rawJsonArray } from '../json-line.ts'
 import { noNeeds } from '../needs.ts'
 
@@ -51,7 +50,7 @@ export const openaiExporter: Exporter = defineExporter({
         const untrained = options.untrained === 'keep' ? new Set<number>() : untrainedIn(conversation.messages, row)
         for (const at of options.failed === undefined ? [] : failedIn(conversation.messages, options.failed))
           untrained.add(at)
-        const messages = conversation.messages.map((text, at) => (untrained.has(at) ? withWeightZero(text) : text))
+        const messages = conversation.messages.map((text, at) => (untrained.has(at) ? withoutTraining(text) : text))
         await file.write(
           jsonLine({
             messages: rawJsonArray(messages),
@@ -90,10 +89,4 @@ function isPattern(text: string): boolean {
   } catch {
     return false
   }
-}
-
-/** Sets the one member, so that everything else stays byte for byte. */
-function withWeightZero(text: string): string {
-  if (isWithoutTraining(text)) return text
-  return editObject(new TextEncoder().encode(text), { set: { weight: '0' } }).toString()
 }
